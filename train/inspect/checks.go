@@ -60,8 +60,9 @@ func (r Report) Doubts(about ...Subject) (Finding, bool) {
 	return Finding{}, false
 }
 
-// Settled reports that nothing speaks for rewards of the newest rows that are still to come: they are not below those
-// of the rows before, and no action's differ from them. Only then may the newest rows be preferred.
+// Settled reports that the rewards of the newest rows seem to have arrived: they are not below
+// those of the rows before, and no action's differ from them. Only then may the newest rows be
+// preferred.
 func (r Report) Settled() bool {
 	if _, late := r.Finding(newestRewards); late {
 		return false

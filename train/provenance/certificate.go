@@ -50,8 +50,8 @@ type Statement struct {
 	*Circumstances
 }
 
-// Promise is the reward that is promised, in [0, 1]: that of the bound, and never above
-// the estimate on the same rows, where there is one.
+// Promise returns the reward that is promised, in [0, 1]. It is that of the bound, but never above
+// the estimate on the same rows.
 func (s Statement) Promise() float64 {
 	if s.Circumstances != nil {
 		return s.Guaranteed

@@ -323,8 +323,8 @@ func (n *null) estimate(samples []sample) {
 	n.Point = n.Estimate - n.contrast.Logged*n.Logging
 }
 
-// Slack returns how far a value of what is bounded is within the limit, as a share of the outcome's range, so that
-// outcomes of different units share an axis.
+// Slack returns how far a value is within the limit, as a share of the outcome's range, so that
+// outcomes of different units can share an axis.
 func (o Outcome) Slack(v float64) float64 {
 	if o.AtMost {
 		v, o.Limit = -v, -o.Limit
@@ -332,7 +332,8 @@ func (o Outcome) Slack(v float64) float64 {
 	return (v - o.Limit) / (o.High - o.Low)
 }
 
-// Claim is the limit as one on the mean: of a guardrail beside what the logging policy had.
+// Claim returns the limit as a claim about the mean. A guardrail's limit is then relative to what
+// the logging policy had.
 func (o Outcome) Claim() float64 {
 	switch o.Bounded {
 	case "mean":

@@ -242,8 +242,9 @@ type Made struct {
 	Loggers []*policyfile.Policy // that logged rows of the log, as far as their files are at hand
 }
 
-// Seed returns the seed to hash rows with: that of an earlier file, if its rows must be recorded
-// along, since hashes of two seeds cannot be told to be of one row; else the given one.
+// Seed returns the seed for the hashes of rows. If the rows of an earlier file must be recorded
+// along, it is that file's seed, because hashes of different seeds cannot be compared. Otherwise it
+// is the given seed.
 func (j *Judge) Seed(before *policyfile.File, seed uint64) (uint64, error) {
 	if before == nil || !before.History.Known || before.History.How == "" {
 		return seed, nil

@@ -119,7 +119,8 @@ func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 	return nil
 }
 
-// Rows are the lists of some rows of slots, of which they must have all slots or none.
+// Rows returns the lists that some rows of slots belong to. The rows must contain all slots of a
+// list or none.
 func (s *Lists) Rows(rows []int) ([]int, error) {
 	count := make([]int, len(s.Starts)-1)
 	var out []int

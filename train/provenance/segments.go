@@ -13,8 +13,8 @@ import (
 	"opl/train/logs"
 )
 
-// Untaught returns the rows by which the policy of a file can be judged: those that had no part in
-// it, and do not depend on rows that had. Errors are those of [Judge.File].
+// Untaught returns the rows by which the policy of a file can be judged: they had no part in it and
+// do not depend on rows that had. Errors are those of [Judge.File].
 func (j *Judge) Untaught(p *policyfile.Policy, fresh bool) ([]int, error) {
 	c, err := j.candidate(p, Options{Fresh: fresh})
 	if err != nil {
