@@ -10,6 +10,7 @@ import (
 
 	"opl/train"
 	"opl/train/certify"
+	"opl/train/inspect"
 	"opl/train/logs"
 	"opl/train/logs/join"
 	"opl/train/pipeline"
@@ -131,6 +132,7 @@ type trained struct {
 	Certifying int               `json:"certifying"`
 	Objective  string            `json:"objective"`
 	Seconds    float64           `json:"seconds"`
+	Columns    []inspect.Column  `json:"columns,omitempty"` // as they were read
 	Training   pipeline.Training `json:"training"`
 }
 
@@ -139,8 +141,8 @@ func trainedOf(l *pipeline.Learned, path, hash string) trained {
 	brief := t
 	brief.Curve = nil // the file has it
 	a := trained{Policy: path, Hash: hash, Unproven: l.Unproven, Worse: l.Worse, Rows: t.Rows, Teaching: t.Teaching,
-		Certifying: t.Certifying,
-		Objective:  t.Objective, Seconds: t.Seconds, Training: brief, Estimate: estimateIn(logs.Units{Low: f.RewardMin,
+		Certifying: t.Certifying, Columns: l.Log.Columns,
+		Objective: t.Objective, Seconds: t.Seconds, Training: brief, Estimate: estimateIn(logs.Units{Low: f.RewardMin,
 			High: f.RewardMax}, t.Estimate),
 		guarantee: guarantee{Verdict: "none", RewardMin: f.RewardMin, RewardMax: f.RewardMax, Notes: list(nil)}}
 	if l.Certificate != nil {

@@ -83,8 +83,6 @@ no signature: trust the file as much as whoever could write it.
 	fl := cmd.Flags()
 	f.part.add(fl)
 	f.outcomes.add(fl)
-	fl.StringArrayVar(&f.outcomes.by, "guardrail-by", nil, "the most that the reward may get worse in each large "+
-		"segment of a column of names, as `COLUMN:-0.02`")
 	f.page.add(fl)
 	addProbability(fl, &f.Delta, "delta", 0, "failure probability δ (default: that of the training)")
 	addGamma(fl, &f.Gamma, "the guarantee holds for all propensities within this factor of those logged")

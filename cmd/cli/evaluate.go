@@ -176,7 +176,7 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 		return err
 	}
 	if f.part.shard.Of > 0 && f.outcomes.asked() {
-		return errors.New("--shard does not go together with --guardrail and --budget: evaluate the files as one log")
+		return errors.New("--shard does not go together with --guardrail, --guardrail-by and --budget: evaluate the files as one log")
 	}
 	if err := cmp.Or(writable("plot", f.plot.path, paths...), f.page.check(cmd)); err != nil {
 		return err

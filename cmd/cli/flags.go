@@ -64,12 +64,13 @@ func flagWriter(to io.Writer, names flagText) io.Writer {
 	return rewriter{to, func(text string) string { return visible(names.of(text)) }}
 }
 
-// visible escapes control characters other than line ends and tabs. Names in logs and policy files may have them, and a
-// terminal would obey them.
+// visible escapes control characters other than line ends and tabs, and those that turn the direction of text. Names in
+// logs and policy files may have them, and a terminal would obey them.
 func visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		turns := r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+		if turns || unicode.IsControl(r) && r != '\n' && r != '\t' {
 			fmt.Fprintf(&b, "\\x%02x", r)
 			continue
 		}

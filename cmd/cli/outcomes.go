@@ -21,6 +21,8 @@ func (f *outcomeFlags) add(fl *pflag.FlagSet) {
 		"its units or NAME:-5% of the logging policy's value: column reward_NAME or cost_NAME")
 	fl.StringArrayVar(&f.budgets, "budget", nil, "the most that a cost may be on average, as `NAME=0.35`: "+
 		"column cost_NAME")
+	fl.StringArrayVar(&f.by, "guardrail-by", nil, "the most that the reward may get worse in each large "+
+		"segment of a column of names, as `COLUMN:-0.02`")
 	fl.StringSliceVar(&f.atRandom, "missing-at-random", nil, "outcomes that are missing at random given the context: "+
 		"`NAME`s; the others count as the worst where they are missing")
 }

@@ -21,8 +21,44 @@ type certificate struct {
 	Estimate   *struct {
 		Reward float64 `json:"reward"`
 	} `json:"estimate"`
-	RewardMin *float64 `json:"reward_min"`
-	RewardMax *float64 `json:"reward_max"`
+	RewardMin *float64  `json:"reward_min"`
+	RewardMax *float64  `json:"reward_max"`
+	N         float64   `json:"n"`
+	Rows      float64   `json:"rows"`
+	Refused   float64   `json:"refused"`
+	Logged    float64   `json:"logged"`
+	Gamma     float64   `json:"gamma"` // 0: 1
+	Strength  float64   `json:"strength"`
+	Decision  *decision `json:"decision"`
+}
+
+// decision is what several outcomes are said to come to.
+type decision struct {
+	Answer   string `json:"answer"`
+	Outcomes []struct {
+		Name    string  `json:"name"`
+		Verdict string  `json:"verdict"`
+		AtMost  bool    `json:"at_most"`
+		Limit   float64 `json:"limit"`
+		Bound   float64 `json:"bound"`
+	} `json:"outcomes"`
+}
+
+// check reports a limit that is said to hold beyond its bound, and "ship" where one does not.
+func (d *decision) check() error {
+	if d == nil {
+		return nil
+	}
+	for _, o := range d.Outcomes {
+		if o.AtMost {
+			o.Limit, o.Bound = -o.Limit, -o.Bound
+		}
+		holds := o.Verdict == "holds"
+		if d.Answer == "ship" && !holds || holds && o.Bound < o.Limit-1e-9*(1+math.Abs(o.Limit)) {
+			return fmt.Errorf("the answer %.40q, and the limit of %.40q is not shown to hold", d.Answer, o.Name)
+		}
+	}
+	return nil
 }
 
 // bound is an upper bound on a risk in [−1, 0], or on a difference of two, with probability 1 − Delta.
@@ -71,6 +107,8 @@ func (c *certificate) check(f *File) error {
 		return errors.New("a promise wants guaranteed, delta, verdict and bounds")
 	case !(*c.Guaranteed >= 0 && *c.Guaranteed <= 1):
 		return fmt.Errorf("guaranteed is %v, want a reward in [0, 1]", *c.Guaranteed)
+	case min(c.N, c.Rows, c.Refused, c.Logged, c.Strength) < 0 || c.Logged > 1 || c.Gamma != 0 && c.Gamma < 1:
+		return errors.New("numbers of rows, gamma, strength or the logged reward are out of their ranges")
 	case c.RewardMin != nil && *c.RewardMin != f.RewardMin, c.RewardMax != nil && *c.RewardMax != f.RewardMax:
 		return errors.New("its range of rewards is not that of the policy")
 	}
@@ -99,7 +137,7 @@ func (c *certificate) check(f *File) error {
 	case *c.Verdict == "vacuous" && best > rounding:
 		return fmt.Errorf("the verdict %q, and a reward of %v is guaranteed", *c.Verdict, most)
 	}
-	return nil
+	return c.Decision.check()
 }
 
 // Unlisted counts the rows that the training says it used and that no list of rows has, taught or chosen: more than 0

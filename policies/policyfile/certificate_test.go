@@ -30,7 +30,16 @@ func TestCertificates(t *testing.T) {
 		"other rewards":               {`"reward_max":1`, `"reward_max":100`, "its range of rewards"},
 		"no bounds":                   {`[{"risk":-0.2,"delta":0.025}]`, `[]`, "wants guaranteed, delta, verdict and bounds"},
 		"no verdict":                  {`"verdict":"better",`, ``, "wants guaranteed, delta, verdict and bounds"},
-		"a text":                      {`{"guaranteed":0.2`, `{"guaranteed":"much"`, "the certificate: "},
+		"rows below 0":                {`{"guaranteed"`, `{"n":-5,"guaranteed"`, "out of their ranges"},
+		"logged too much":             {`{"guaranteed"`, `{"logged":9,"guaranteed"`, "out of their ranges"},
+		"propensities within less":    {`{"guaranteed"`, `{"gamma":0.1,"guaranteed"`, "out of their ranges"},
+		"ships what holds": {`{"guaranteed"`, `{"decision":{"answer":"ship","outcomes":[{"name":"a","verdict":"holds",` +
+			`"at_most":true,"limit":0.3,"bound":0.2}]},"guaranteed"`, ""},
+		"ships what is not kept": {`{"guaranteed"`, `{"decision":{"answer":"ship","outcomes":[{"name":"a",` +
+			`"verdict":"violated","limit":0.3,"bound":0.4}]},"guaranteed"`, `the limit of "a" is not shown to hold`},
+		"holds beyond its bound": {`{"guaranteed"`, `{"decision":{"answer":"undecided","outcomes":[{"name":"a",` +
+			`"verdict":"holds","at_most":true,"limit":0.3,"bound":0.4}]},"guaranteed"`, `the limit of "a" is not shown to hold`},
+		"a text": {`{"guaranteed":0.2`, `{"guaranteed":"much"`, "the certificate: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := example(t, policyfile.Softmax, 3, 2, 1)

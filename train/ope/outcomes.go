@@ -32,7 +32,9 @@ func (e *evaluation) outcomes(target Target, clean []int) (all []OutcomeEstimate
 		}
 	}
 	for k, r := range e.Requirements {
-		if slices.ContainsFunc(e.Requirements[:k], func(q provenance.Requirement) bool { return q.Name == r.Name }) {
+		if r.By != "" || slices.ContainsFunc(e.Requirements[:k], func(q provenance.Requirement) bool {
+			return q.Name == r.Name
+		}) {
 			continue
 		}
 		b, err := e.log.Beside(r.Name)

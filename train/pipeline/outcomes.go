@@ -41,8 +41,12 @@ func traded(log *logs.Log, outcomes []*logs.Beside, lambda []float64) *logs.Log 
 
 // trade makes the policy be learned of the reward and other outcomes, weighed by λ.
 func (l *learning) trade(ctx context.Context, lib library.Library) error {
-	var outcomes []*logs.Beside // of the requirements
-	for _, r := range l.o.Requirements {
+	var outcomes []*logs.Beside // of the requirements, but for segments, which are certified alone
+	named := slices.DeleteFunc(slices.Clone(l.o.Requirements), func(r provenance.Requirement) bool { return r.By != "" })
+	if len(named) == 0 {
+		return nil
+	}
+	for _, r := range named {
 		b, err := l.log.Beside(r.Name)
 		if err != nil {
 			return err
@@ -57,7 +61,7 @@ func (l *learning) trade(ctx context.Context, lib library.Library) error {
 		return err
 	}
 	l.out.Training.Traded = map[string]float64{}
-	for k, r := range l.o.Requirements {
+	for k, r := range named {
 		l.out.Training.Traded[r.Name] += best[k]
 	}
 	rows := *l.rows

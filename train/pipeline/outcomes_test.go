@@ -3,7 +3,10 @@ package pipeline_test
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -147,5 +150,51 @@ func TestLearnOutcomes_Rules(t *testing.T) {
 		if d := got.Certificate.Statement().Decided(); p.Actions()[at] != want || d == nil || len(d.Outcomes) != 2 {
 			t.Errorf("margin %v: plays %s with %v, want %s: %+v", limit, p.Actions()[at], pi, want, d)
 		}
+	}
+}
+
+// The bounds of all points of a path hold together but with probability δ. OPL_LONG=1 draws 200 logs by the seed OPL_SEED.
+func TestTrace_BoundsHoldTogether(t *testing.T) {
+	count, delta, broken, slack := 3, .2, 0, 0.
+	if os.Getenv("OPL_LONG") != "" {
+		count = 200
+	}
+	seed, _ := strconv.ParseUint(os.Getenv("OPL_SEED"), 10, 64)
+	o := pipeline.Options{Settings: train.Settings{Delta: delta}, Floor: .1, Policy: pipeline.Rules}
+	o.Requirements = []provenance.Requirement{{Name: "sick", Limit: -.02}}
+	reward, sick := []float64{.2, .6, .7}, []float64{.2, .1, .6}
+	for i := range count {
+		path, err := pipeline.Trace(context.Background(), library.Standard(), clinic(t, 500, 100+seed+uint64(i)), 3, o, func(int) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := false
+		for _, p := range path.Points {
+			play, err := policyfile.New(p.File)
+			if err != nil || p.Decision == nil {
+				t.Fatal(err, p.Unproven)
+			}
+			var gain, harm float64
+			pi := make([]float64, 3)
+			const grid = 500
+			for k := range grid {
+				if err := play.Propensities(pi, []features.Value{{Name: "x_a", Number: (float64(k) + .5) / grid}}); err != nil {
+					t.Fatal(err)
+				}
+				for a, q := range pi {
+					gain, harm = gain+(q-1./3)*reward[a]/grid, harm+(q-1./3)*sick[a]/grid
+				}
+			}
+			of := p.Decision.Outcomes
+			bad = bad || of[0].Together > gain || of[1].Together < harm
+			slack += (gain - of[0].Together) / float64(3*count)
+		}
+		if bad {
+			broken++
+		}
+	}
+	t.Logf("%d of %d paths from seed %d have a bound that is false, δ = %v; mean slack of the gain %.3f", broken, count, seed, delta, slack)
+	if n := float64(count); float64(broken) > delta*n+2.33*math.Sqrt(delta*(1-delta)*n) || slack > .4 {
+		t.Errorf("%d of %d paths, mean slack %v", broken, count, slack)
 	}
 }

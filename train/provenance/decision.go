@@ -487,6 +487,13 @@ func Required(log *logs.Log, all []Requirement) error {
 		return err
 	}
 	for _, r := range all {
+		if r.By != "" {
+			of := trial{parts: []certify.PoolLog{{Log: log, Rows: every(log.Len())}}, samples: []sample{{Judge: &Judge{log: log}}}}
+			if _, err := of.segments(r); err != nil {
+				return err
+			}
+			continue
+		}
 		b, _ := log.Beside(r.Name)
 		least, most := math.Inf(1), math.Inf(-1)
 		for i, c := range b.Cost {
@@ -513,8 +520,8 @@ func Chances(log *logs.Log, logged []float64, rows []int, n int, delta float64, 
 	t := trial{parts: []certify.PoolLog{{Log: log}}, samples: []sample{{Judge: &Judge{log: log}}}}
 	chances := []float64{t.goal().chance(log.Cost, nil, log.Propensity, logged, rows, n, delta)}
 	for _, r := range all {
-		if r.By != "" {
-			return nil, fmt.Errorf("setting guardrail-by %s: segments are certified, and not learned for", r.By)
+		if r.By != "" { // segments are certified, and not learned for
+			continue
 		}
 		b, err := log.Beside(r.Name)
 		if err != nil {

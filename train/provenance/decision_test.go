@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -91,10 +92,28 @@ func (w service) decide(t *testing.T, l *logs.Log) *provenance.Decision {
 	return c.Statement().Decision
 }
 
-// ships says what comes of a log, at the last look or any before: the answer by the goal alone, by all, and by bounds
-// that share δ.
-func (w service) ships(t *testing.T, n int, seed uint64) (alone, all, shared bool) {
-	l := w.draw(n, seed)
+// tally counts what comes of logs, at the last look or any before: "ship" by the goal alone, by all, and by bounds that
+// share δ; a bound of those that are to hold together that does not; and harm.
+type tally struct{ alone, all, shared, broken, harm int }
+
+// truth is what bounds are on: of the goal's gain, and of the other outcome.
+func (w service) truth() [2]float64 {
+	of := w.outcome[1]
+	switch logging := (1-chance)*w.outcome[0] + chance*of; {
+	case w.limit.Relative && w.cost:
+		of -= (1 - w.limit.Limit) * logging
+	case w.limit.Relative:
+		of -= (1 + w.limit.Limit) * logging
+	case !w.limit.Budget:
+		of -= logging
+	}
+	return [2]float64{(1 - chance) * (w.reward[1] - w.reward[0]), of}
+}
+
+// count adds a log to a tally.
+func (w service) count(t *testing.T, n int, seed uint64, into *tally) {
+	l, truth := w.draw(n, seed), w.truth()
+	var alone, all, shared, broken, harm bool
 	for look := range max(1, w.looks) {
 		seen := l
 		if w.looks > 0 {
@@ -108,9 +127,36 @@ func (w service) ships(t *testing.T, n int, seed uint64) (alone, all, shared boo
 		if other.AtMost {
 			kept = other.Together <= other.Limit
 		}
-		shared = shared || kept && goal.Together > 0
+		shared = shared || kept && goal.Together > 0 && !strings.Contains(d.Because, "contradicts")
+		broken = broken || goal.Together > truth[0] || other.Verdict != "" &&
+			(other.AtMost && other.Together < truth[1] || !other.AtMost && other.Together > truth[1])
+		harm = harm || d.Answer == provenance.Harm
 	}
-	return alone, all, shared
+	into.alone, into.all, into.shared = into.alone+count(alone), into.all+count(all), into.shared+count(shared)
+	into.broken, into.harm = into.broken+count(broken), into.harm+count(harm)
+}
+
+// logsOf is the number of logs and the seed of the first: what is given, or many by OPL_LONG=1, or OPL_LOGS and OPL_SEED.
+func logsOf(few, many int) (logs int, seed uint64) {
+	if logs = few; os.Getenv("OPL_LONG") != "" {
+		logs = many
+	}
+	if n, err := strconv.Atoi(os.Getenv("OPL_LOGS")); err == nil {
+		logs = n
+	}
+	seed, _ = strconv.ParseUint(os.Getenv("OPL_SEED"), 10, 64)
+	return logs, seed
+}
+
+// mostFalse is what a rate of .05 exceeds in one of 100 such tests.
+func mostFalse(logs int) int {
+	term := math.Pow(.95, float64(logs))
+	for k, sum := 0, 0.; ; k++ {
+		if sum += term; sum >= .99 {
+			return k
+		}
+		term *= float64(logs-k) / float64(k+1) * .05 / .95
+	}
 }
 
 var (
@@ -140,37 +186,30 @@ var (
 )
 
 // Where the limit is not kept, "ship" is said in at most δ of the logs: of 500 at δ = .05 in 37 at most, but for one in
-// 100 of such tests. Of what the goal alone says far more are shipped, which is what the limit is there for.
-// OPL_LONG=1 draws 500 logs of each world.
+// 100 of such tests. So are bounds that are to hold together. By what the goal alone says far more are shipped, which
+// is what the limit is there for. OPL_LONG=1 draws 500 logs of each world.
 func TestDecision_ShipsFalselyAsRarelyAsPromised(t *testing.T) {
-	trials, most := 24, 6
-	if os.Getenv("OPL_LONG") != "" {
-		trials, most = 500, 37
-	}
+	trials, seed := logsOf(12, 500)
 	for _, w := range services {
 		t.Run(w.name, func(t *testing.T) {
-			alone, all, shared := 0, 0, 0
-			for seed := range trials {
-				a, s, b := w.ships(t, 1200, uint64(seed))
-				alone, all, shared = alone+count(a), all+count(s), shared+count(b)
+			var c tally
+			for i := range trials {
+				w.count(t, 1200, seed+uint64(i), &c)
 			}
-			t.Logf("%d logs: ship by the goal alone %d, by all %d, by bounds that share δ %d", trials, alone, all, shared)
-			if all > most {
-				t.Errorf("%d of %d logs ship", all, trials)
+			t.Logf("%d logs from seed %d: %+v", trials, seed, c)
+			if most := mostFalse(trials); c.all > most || c.broken > most {
+				t.Errorf("of %d logs %d ship and %d break a bound, want at most %d", trials, c.all, c.broken, most)
 			}
-			if flat := w.reward[0] == w.reward[1]; !flat && alone <= trials/2 {
-				t.Errorf("the goal alone ships %d of %d: the test has no power", alone, trials)
+			if flat := w.reward[0] == w.reward[1]; !flat && c.alone <= trials/2 {
+				t.Errorf("the goal alone ships %d of %d: the test has no power", c.alone, trials)
 			}
 		})
 	}
 }
 
-// Power: how often what should be shipped is, beside bounds that share δ.
+// Power: how often what should be shipped is, beside bounds that share δ; and harm that is not there.
 func TestDecision_ShipsWhatShouldBeShipped(t *testing.T) {
-	trials := 12
-	if os.Getenv("OPL_LONG") != "" {
-		trials = 200
-	}
+	trials, seed := logsOf(10, 200)
 	for _, w := range []service{
 		{name: "flat guardrail", reward: [2]float64{.5, .62}, outcome: [2]float64{.9, .9}, limit: worse},
 		{name: "better guardrail", reward: [2]float64{.5, .62}, outcome: [2]float64{.8, .85}, limit: worse},
@@ -178,17 +217,19 @@ func TestDecision_ShipsWhatShouldBeShipped(t *testing.T) {
 			limit: provenance.Requirement{Name: "safe", Limit: .35, Budget: true}},
 	} {
 		for _, n := range []int{600, 1200, 2400} {
-			all, shared := 0, 0
-			for seed := range trials {
-				_, s, b := w.ships(t, n, uint64(seed))
-				all, shared = all+count(s), shared+count(b)
+			var c tally
+			for i := range trials {
+				w.count(t, n, seed+uint64(i), &c)
 			}
-			t.Logf("%s, %d rows: %d of %d ship, by bounds that share δ %d", w.name, n, all, trials, shared)
-			if all < shared {
-				t.Errorf("%s, %d rows: sharing δ ships more, %d, than not, %d", w.name, n, shared, all)
+			t.Logf("%s, %d rows, %d logs from seed %d: %+v", w.name, n, trials, seed, c)
+			if c.all < c.shared {
+				t.Errorf("%s, %d rows: sharing δ ships more, %d, than not, %d", w.name, n, c.shared, c.all)
 			}
-			if n == 2400 && all < trials/2 {
-				t.Errorf("%s: only %d of %d ship", w.name, all, trials)
+			if most := mostFalse(trials); c.broken > most || c.harm > most {
+				t.Errorf("%s, %d rows: %+v of %d, want at most %d broken or harmed", w.name, n, c, trials, most)
+			}
+			if n == 2400 && c.all < trials/2 {
+				t.Errorf("%s: only %d of %d ship", w.name, c.all, trials)
 			}
 		}
 	}

@@ -141,6 +141,11 @@ func BriefInspection(w io.Writer, r inspect.Report) error {
 	case r.Severity == inspect.Fine:
 		columnsRead(&b.Builder, r, columnsBrief)
 	}
+	for _, f := range r.Findings {
+		if f.Severity == inspect.Fine && strings.HasPrefix(f.Measured, "columns that are not read") {
+			wrap(&b.Builder, "  ", f.Measured)
+		}
+	}
 	_, err := io.WriteString(w, trailing.ReplaceAllString(b.String(), ""))
 	return err
 }
@@ -172,6 +177,9 @@ func BriefEvaluation(w io.Writer, r ope.Result) error {
 			}
 		} else {
 			remarks = append(remarks, "nothing is guaranteed of "+p.Name+": "+p.Uncertified)
+		}
+		if p.Same {
+			remarks = append(remarks, p.Name+" plays as what logged these rows: its gain is 0")
 		}
 		for _, warning := range p.Warnings {
 			remarks = append(remarks, "warning: "+p.Name+": "+warning)

@@ -75,9 +75,6 @@ func (d document) outcomes(level string, policies []ope.Policy) error {
 		}
 		rows = append(rows, row)
 	}
-	if len(head) == 1 {
-		return nil
-	}
 	for i, p := range policies {
 		for len(rows[i]) < len(head) {
 			rows[i] = append(rows[i], "—")
@@ -88,11 +85,13 @@ func (d document) outcomes(level string, policies []ope.Policy) error {
 		}
 		rows[i] = append(rows[i], said)
 	}
-	fmt.Fprintln(d.w)
-	if err := d.table(append(head, "answer"), append([][]string{append(logging, "")}, rows...)); err != nil {
-		return err
+	if len(head) > 1 {
+		fmt.Fprintln(d.w)
+		if err := d.table(append(head, "answer"), append([][]string{append(logging, "")}, rows...)); err != nil {
+			return err
+		}
+		d.para("outcomes: means by rows that have them, with the %s; no guarantee", level)
 	}
-	d.para("outcomes: means by rows that have them, with the %s; no guarantee", level)
 	for _, p := range policies {
 		if p.Guarantee != nil {
 			d.answered(p.Name, p.Guarantee.Decided())

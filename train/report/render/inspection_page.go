@@ -69,14 +69,7 @@ func holds(r inspect.Report) (all []html.Section) {
 	t := html.Table{Caption: "By action; z: of the rows against those expected by the propensities, or of their " +
 		"inverses against the number of rows",
 		Head: []string{"action", "rows", "expected", "z", "reward", "s.e."}}
-	if len(r.Columns) > 0 {
-		read := html.Table{Caption: "Columns as they were read",
-			Head: []string{"column", "role", "type", "values", "missing"}}
-		for _, c := range r.Columns[:min(len(r.Columns), 10*columnsListed)] {
-			read.Rows = append(read.Rows, columnRow(c))
-		}
-		s.Tables = append(s.Tables, read)
-	}
+	s.Tables = readTables(r)
 	marks := across(0, "mean reward")
 	var names []string
 	for i, a := range by {
@@ -122,6 +115,18 @@ func holds(r inspect.Report) (all []html.Section) {
 		return nil
 	}
 	return []html.Section{s}
+}
+
+// readTables say how columns were read.
+func readTables(r inspect.Report) []html.Table {
+	if len(r.Columns) == 0 {
+		return nil
+	}
+	read := html.Table{Caption: "Columns as they were read", Head: []string{"column", "role", "type", "values", "missing"}}
+	for _, c := range r.Columns[:min(len(r.Columns), 10*columnsListed)] {
+		read.Rows = append(read.Rows, columnRow(c))
+	}
+	return []html.Table{read}
 }
 
 // histogramFigure draws the classes as bars, by a logarithmic axis where they are of equal ratio.

@@ -47,7 +47,9 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 		p.Tone = html.Doubt
 		p.Verdict = "A policy was learned. Its bounds, below, assume what checks of the log doubt: see what they found."
 	}
-	p.Sections = append(p.Sections, Checks(l.Log))
+	checks := Checks(l.Log)
+	checks.Tables = readTables(l.Log)
+	p.Sections = append(p.Sections, checks)
 	return p
 }
 
