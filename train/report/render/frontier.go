@@ -116,6 +116,6 @@ func FrontierPage(p *pipeline.Frontier) html.Page {
 			"against the other outcome."}}
 	}
 	return html.Page{Question: "What does each outcome cost the other?", Tone: html.Doubt,
-		Verdict:  fmt.Sprintf("%d policies, whose bounds hold together with probability %v.", len(p.Points), 1-p.Delta),
+		Verdict:  capital(concludedPath(p, nil)) + ".",
 		Sections: []html.Section{s}, Data: p}
 }
