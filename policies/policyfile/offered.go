@@ -86,6 +86,7 @@ func (c *Catalogue) fits(e *features.Encoder) error {
 type encoded struct {
 	runs []run
 	own  []int32 // [K], places in z(a); nil: none
+	have []int32 // actions that have one
 }
 
 // run is features from to to − 1 of all actions: as rows of numbers, or where most are 0 as those that are not.
@@ -140,7 +141,9 @@ func (c *Catalogue) encode(it *features.Items, actions []string) (*encoded, erro
 	if len(it.Own) > 0 {
 		e.own = make([]int32, len(actions))
 		for a, name := range actions {
-			e.own[a] = int32(it.Place(name))
+			if e.own[a] = int32(it.Place(name)); e.own[a] >= 0 {
+				e.have = append(e.have, int32(a))
+			}
 		}
 	}
 	p := it.Dim()
@@ -248,10 +251,8 @@ func (e *encoded) scores(dst, g []float64) {
 			dst[a] = r.plus(dst[a], g, a)
 		}
 	}
-	for a, j := range e.own {
-		if j >= 0 {
-			dst[a] += g[j]
-		}
+	for _, a := range e.have {
+		dst[a] += g[e.own[a]]
 	}
 }
 

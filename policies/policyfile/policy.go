@@ -163,7 +163,7 @@ func (p *Policy) PropensitiesOn(dst, scores, values []float64, o *Offered) error
 	return p.of(dst, scores, values, o, nil, s)
 }
 
-// Scores writes Σ_m w_m s_m of the actions that PropensitiesOn is of to dst.
+// Scores writes Σ_m w_m s_m of the actions that PropensitiesOn is of to dst. They may not be finite.
 func (p *Policy) Scores(dst, values []float64, o *Offered) error {
 	s := p.pool.Get().(*scratch)
 	defer p.pool.Put(s)
@@ -231,11 +231,11 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, above []int, s *scr
 		if err := q.scores(z, values, i, o, s); err != nil {
 			return err
 		}
-		if a := simd.NonFinite(z); a >= 0 {
-			return fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), z[a])
-		}
 		if dst == nil && len(p.parts) == 1 {
 			return nil
+		}
+		if a := simd.NonFinite(z); a >= 0 {
+			return fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), z[a])
 		}
 		if mean != nil {
 			if i == 0 {

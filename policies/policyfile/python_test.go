@@ -34,6 +34,7 @@ type pyCase struct {
 	File     string             `json:"file"`
 	Contexts []map[string]any   `json:"contexts"`
 	Offered  [][]map[string]any `json:"offered"`
+	Slots    int                `json:"slots"`
 	what     string
 	want     [][]float64
 	err      error
@@ -42,6 +43,7 @@ type pyCase struct {
 
 type pyAnswer struct {
 	Pi      [][]float64
+	Shown   [][]string
 	Hash    string
 	Error   string
 	Refused bool
@@ -241,6 +243,61 @@ func TestPython(t *testing.T) {
 		}
 	}
 	t.Logf("%d files, largest difference %v", len(cases), worst)
+}
+
+// Python draws lists, and tells the propensities of their slots, as the policy has them among what is left, of policies
+// that read the slot and of others.
+func TestPythonLists(t *testing.T) {
+	python(t)
+	dir, r := t.TempDir(), rand.New(rand.NewPCG(20, 3))
+	var cases []*pyCase
+	for _, kinds := range [][]string{{policyfile.Softmax}, {policyfile.ArgMax, policyfile.Softmax}} {
+		for _, first := range []string{"x1", "slot=2"} {
+			f := shop(t, 12, 4, 3, 2, kinds...)
+			f.Floor = 0.05
+			for i := range f.Components {
+				e := *f.Components[i].Encoder
+				e.Names = append([]string{}, e.Names...)
+				e.Names[slices.Index(e.Names, "x1")] = first
+				made, err := features.New(e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.Components[i].Encoder = made
+			}
+			c := newCase(t, dir, fmt.Sprint(kinds, first), saved(t, f), pyContexts(r, 4), nil)
+			c.Slots = 3
+			cases = append(cases, c)
+		}
+	}
+	for i, a := range askPython(t, dir, cases) {
+		c := cases[i]
+		p, err := policyfile.Load(c.File)
+		if err != nil || a.Error != "" || len(a.Shown) != 2*len(c.Contexts) {
+			t.Fatalf("%s: %v, %s, %d lists", c.what, err, a.Error, len(a.Shown))
+		}
+		for j, list := range a.Shown {
+			var left []features.Offer
+			for _, name := range p.Actions() {
+				left = append(left, features.Offer{Action: name})
+			}
+			for l, name := range list {
+				x := []features.Value{{Name: fmt.Sprint("slot=", l+1), Number: 1}}
+				for name, v := range c.Contexts[j%len(c.Contexts)] {
+					x = append(x, features.Value{Name: name, Number: v.(float64)})
+				}
+				pi := make([]float64, len(left))
+				if err := p.PropensitiesOffered(pi, x, left); err != nil {
+					t.Fatal(err)
+				}
+				at := slices.IndexFunc(left, func(o features.Offer) bool { return o.Action == name })
+				if at < 0 || !(math.Abs(pi[at]-a.Pi[j][l]) <= 1e-12) {
+					t.Fatalf("%s: list %v, slot %d: %v, want %v", c.what, list, l+1, a.Pi[j][l], pi)
+				}
+				left = slices.Delete(left, at, at+1)
+			}
+		}
+	}
 }
 
 // noPart are fields that have no part in propensities.

@@ -35,13 +35,16 @@ func Gauss(r *rand.Rand, dst []float64) {
 
 // Cumulate writes the running sums Σ_{b≤a} exp(s_b − m) to dst, where m is the largest score, which it returns. With
 // a draw u, uniform in [0, dst's last), the first a with dst[a] > u is drawn from softmax. A score of −Inf takes no
-// part; one at least must be finite, and none NaN. It takes half as long as math.Exp for each, and is as exact: with
-// x = (64j + i) ln 2/64 + r, exp(x) = 2^j 2^(i/64) exp(r), the last by its series to r⁵.
+// part. The largest is not finite if none is, or one is NaN or +Inf, and there are no sums then. It takes half as long
+// as math.Exp for each, and is as exact: with x = (64j + i) ln 2/64 + r, exp(x) = 2^j 2^(i/64) exp(r), the last by its
+// series to r⁵.
 func Cumulate(dst, scores []float64) (m float64) {
 	m = math.Inf(-1)
 	for _, s := range scores {
-		if s > m {
-			m = s
+		if !(s <= m) {
+			if m = s; s-s != 0 {
+				return m
+			}
 		}
 	}
 	const round, high, low = 0x1.8p52, 0x1.62e42fefap-7, 0x1.cf79abc9e3b3ap-46 // of ln 2/64

@@ -11,6 +11,11 @@ import (
 // Running sums are those of math.Exp, whatever the scores.
 func TestCumulate(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
+	for _, bad := range [][]float64{{1, math.NaN()}, {math.NaN(), 1}, {math.Inf(1), 1}, {math.Inf(-1), math.Inf(-1)}, {1, math.Inf(1)}} {
+		if m := propensity.Cumulate(make([]float64, 2), bad); m-m == 0 {
+			t.Errorf("%v: the largest score is %v", bad, m)
+		}
+	}
 	for _, wide := range []float64{0, 1e-300, 1e-9, 1, 30, 600, 1e6, 1e300} {
 		scores, sums := make([]float64, 2000), make([]float64, 2000)
 		for a := range scores {

@@ -9,6 +9,7 @@
     p.densities([{"age": 41}], [9.5])                     # of numbers, where actions are numbers: p.edges, p.atoms
     p.offered({"age": 41}, [{"id": "a", "price": 2.5}])   # of what is offered, where actions have features
     p.offered({"age": 41}, ["item 1", "item 7"])          # likewise, by ids of the file's catalogue
+    p.slots({"age": 41}, ["item 1", "item 7"], 2, seed=1) # a list: its actions, each with its propensity given those above
     p.predict_proba(X)                                    # [n, K], of p.classes_: X a frame, an array or dictionaries
     p.frame(X)                                            # a pandas frame, its columns are p.actions
     p.sample(X, seed=1)                                   # actions drawn, and their propensities
@@ -828,6 +829,29 @@ class Policy:
         a = (sums > drawn).argmax(axis=1)
         return self.classes_[a], pi[np.arange(len(pi)), a]
 
+    def slots(self, context, actions=None, n=1, seed=None, shown=None):
+        """A list of n slots drawn one after the other, and the propensity of each given those above, as the server answers and logs them.
+        actions: what is offered, as for offered; None: the catalogue. shown: a list to take instead of one that is drawn."""
+        left, taken, chances = list(self.actions if actions is None else actions), [], []
+        names = [o.get("id") if isinstance(o, dict) else o for o in left]
+        n, draw = n if shown is None else len(shown), np.random.default_rng(seed)
+        if not 1 <= n <= len(left):
+            raise Error("slots: %s, of %d actions" % (n, len(left)))
+        for l in range(n):
+            slot = {"slot": str(l + 1)} if self._names.knows("slot=%d" % (l + 1)) else {}
+            pi = self.offered(dict(context, **slot), left)
+            sums = np.cumsum(pi)
+            if shown is None:
+                a = int((sums > draw.random() * sums[-1]).argmax())
+            elif shown[l] not in names:
+                raise Error("slots: %s was not offered, or is shown twice" % _shown(shown[l]))
+            else:
+                a = names.index(shown[l])
+            taken.append(names.pop(a))
+            chances.append(float(pi[a]))
+            del left[a]
+        return taken, chances
+
     @property
     def guarantee(self):
         """What the certificate promises: the least mean reward, in units of the rewards, the confidence and the verdict. None: nothing.
@@ -979,9 +1003,9 @@ class Server:
             handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=cafile)))
         self._open = urllib.request.build_opener(*handlers).open
 
-    def decide(self, context, decision_id=None, actions=None, offered=None, top=None):
-        """An action drawn from the policy, and its propensity, as the server answers them."""
-        asked = {"context": context, "decision_id": decision_id, "actions": actions, "offered": offered, "top": top}
+    def decide(self, context, decision_id=None, actions=None, offered=None, top=None, slots=None):
+        """An action drawn from the policy, and its propensity, or a list of slots and theirs, as the server answers them."""
+        asked = {"context": context, "decision_id": decision_id, "actions": actions, "offered": offered, "top": top, "slots": slots}
         return self._ask("/decide", json.dumps({k: v for k, v in asked.items() if v is not None}, allow_nan=False).encode())
 
     def policy(self):

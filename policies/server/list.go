@@ -78,7 +78,9 @@ func (s *Server) plackettLuce(k *work, p *policyfile.Policy, sums, scores, value
 			for _, a := range k.places {
 				scores[a] = math.Inf(-1)
 			}
-			top = propensity.Cumulate(sums, scores)
+			if top = propensity.Cumulate(sums, scores); top-top != 0 {
+				return fmt.Errorf("context: the scores of some actions are not finite")
+			}
 			left = sums[len(sums)-1]
 		}
 		a := -1

@@ -157,20 +157,23 @@ func plackettLuce(p, first []float64, at []int) bool {
 	return true
 }
 
-// Marginals are π(a_l at l|x) of the logged actions of a list, whose probabilities by slot are p, of a policy that is
-// Plackett–Luce with the probabilities first in the first slot; false: it is not. With λ_a = first_a and arrival times
-// Exp(λ_a),
+// Marginals are π(a_l at m|x) of the logged actions of a list at each of its slots, [l][m], of a policy that is
+// Plackett–Luce with the probabilities first in the first slot; p are its probabilities by slot, and false says that it
+// is not. With λ_a = first_a and arrival times Exp(λ_a),
 //
-//	P(a at slot l) = ∫ λ_a exp(−λ_a t) P(exactly l − 1 others arrive before t) dt
+//	P(a at slot m) = ∫ λ_a exp(−λ_a t) P(exactly m − 1 others arrive before t) dt
 //
 // by the trapezoidal rule in log t, which converges faster than any power of its step, and the Poisson-binomial
 // recursion over the others.
-func Marginals(p, first []float64, at []int) ([]float64, bool) {
+func Marginals(p, first []float64, at []int) ([][]float64, bool) {
 	if !plackettLuce(p, first, at) {
 		return nil, false
 	}
 	const step = 0.125
-	out := make([]float64, len(at))
+	out := make([][]float64, len(at))
+	for l := range out {
+		out[l] = make([]float64, len(at))
+	}
 	low, high := math.Log(1e-18), math.Log(40/math.Max(slices.Min(first), 1e-300))
 	count := make([]float64, len(at))
 	for s := low; s <= high; s += step {
@@ -187,13 +190,40 @@ func Marginals(p, first []float64, at []int) ([]float64, bool) {
 					continue
 				}
 				arrived := -math.Expm1(-rate * t)
-				for m := l; m > 0; m-- {
+				for m := len(at) - 1; m > 0; m-- {
 					count[m] += arrived * (count[m-1] - count[m])
 				}
 				count[0] *= 1 - arrived
 			}
-			out[l] += density * count[l]
+			for m, others := range count {
+				out[l][m] += density * others
+			}
 		}
 	}
 	return out, true
+}
+
+// Pseudoinverse is the weight W of a list in the estimate W Σ_l α_l r_l of what a policy's list earns, unbiased where
+// the reward of a list is a sum of terms that depend on an action and its slot each. W is the only such sum itself with
+// E₀[W 1(a at l)] = π(a at l|x) for all a and l; its mean is 1, and it may be negative. Of lists that were drawn evenly
+// among K actions, with q_l(a) = π(a at l|x) and Q(a) = Σ_l q_l(a),
+//
+//	W = 1 + Σ_l (K−1)/K (K q_l(a_l) − 1 + (K Q(a_l) − L)/(K − L))
+//
+// without the last term if L = K, as Q is 1 then. placed are q_m(a_l) by [l][m]. Swaminathan et al. (2017), eq. 3.
+func Pseudoinverse(placed [][]float64, actions int) float64 {
+	k, slots := float64(actions), float64(len(placed))
+	w := 1.
+	for l, at := range placed {
+		g := k*at[l] - 1
+		if len(placed) < actions {
+			anywhere := 0.
+			for _, q := range at {
+				anywhere += q
+			}
+			g += (k*anywhere - slots) / (k - slots)
+		}
+		w += (k - 1) / k * g
+	}
+	return w
 }

@@ -64,8 +64,10 @@ func TestMarginals_AreThoseOfAllLists(t *testing.T) {
 					t.Fatalf("%v of %v: not taken for Plackett–Luce", list, first)
 				}
 				for l, a := range list {
-					if math.Abs(got[l]-want[l][a]) > 1e-12+1e-10*want[l][a] {
-						t.Errorf("%v of %v, slot %d: %v, want %v", list, first, l, got[l], want[l][a])
+					for m, got := range got[l] {
+						if math.Abs(got-want[m][a]) > 1e-12+1e-10*want[m][a] {
+							t.Errorf("%v of %v, action of slot %d at %d: %v, want %v", list, first, l, m, got, want[m][a])
+						}
 					}
 				}
 			})
@@ -110,8 +112,12 @@ func TestSlots_AreUnbiased(t *testing.T) {
 			means, truth := map[certify.Assumption]float64{}, 0.
 			orders(4, 3, func(list []int) {
 				s := certify.Slots{Starts: []int{0, 3}, Pi: inSequence(pi, list), Pi0: inSequence(pi0, list), Alpha: alpha}
-				s.Marginal, _ = certify.Marginals(s.Pi, pi, list)
-				s.Marginal0, _ = certify.Marginals(s.Pi0, pi0, list)
+				for p, to := range map[*[4]float64]*[]float64{(*[4]float64)(pi): &s.Marginal, (*[4]float64)(pi0): &s.Marginal0} {
+					placed, _ := certify.Marginals(inSequence(p[:], list), p[:], list)
+					for l := range list {
+						*to = append(*to, placed[l][l])
+					}
+				}
 				joint := 1.
 				for l := range list {
 					s.Cost = append(s.Cost, cost(list, l))
@@ -168,6 +174,33 @@ func TestSlots_WeightsAreTheLeastWithinGamma(t *testing.T) {
 					t.Fatalf("%s, slot %d of %d: %v with Γ, %v without, %v in truth", a, l+1, n, least[l], known[l], w)
 				}
 			}
+		}
+	}
+}
+
+// Weights of the pseudoinverse make any sum over slots of terms of an action and its slot unbiased, where lists are drawn
+// evenly, with as many slots as actions, too; and they are such a sum.
+func TestPseudoinverseIsUnbiased(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	pi, even := []float64{0.1, 0.15, 0.25, 0.5}, []float64{.25, .25, .25, .25}
+	for slots := 1; slots <= 4; slots++ {
+		term := make([]float64, 4*slots)
+		for i := range term {
+			term[i] = r.Float64()
+		}
+		mean, truth, got := 0., 0., 0.
+		orders(4, slots, func(list []int) {
+			p, p0, x := 1., 1., 0.
+			in, in0 := inSequence(pi, list), inSequence(even, list)
+			for l, a := range list {
+				p, p0, x = p*in[l], p0*in0[l], x+term[a*slots+l]
+			}
+			placed, _ := certify.Marginals(in, pi, list)
+			w := certify.Pseudoinverse(placed, 4)
+			mean, truth, got = mean+p0*w, truth+p*x, got+p0*w*x
+		})
+		if math.Abs(mean-1) > 1e-10 || math.Abs(got-truth) > 1e-10 {
+			t.Errorf("%d slots: weights of mean %v, and %v, want %v", slots, mean, got, truth)
 		}
 	}
 }

@@ -167,6 +167,7 @@ type memory struct {
 
 	multi            []uint64 // of dsjson: the actions of the first row, of a file before; nil: those of this one
 	varied, untagged bool     // of dsjson: the actions are not those of the first row; some have no id
+	lists            bool     // of dsjson: rows are lists
 }
 
 func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {

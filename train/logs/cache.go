@@ -394,7 +394,11 @@ func (l *Log) sound() bool {
 			return false
 		}
 	}
-	if !l.named.sound() || !within(l.Action, 0, k) || !within(l.Group, 0, len(l.groups.ends)) ||
+	groups := len(l.groups.ends)
+	if l.Lists != nil { // which are groups, too
+		groups += n
+	}
+	if !l.named.sound() || !within(l.Action, 0, k) || !within(l.Group, 0, groups) ||
 		!within(l.Logger, -1, len(l.Policies)) {
 		return false
 	}

@@ -24,16 +24,19 @@ import (
 // has one that differs from the others' of its row, and else they are called by their place
 // in _multi. _a and _p may stand for a and p. Lines without a label (of rewards that came
 // late, and those with _skipLearn) are counted and left out. Decisions that take several
-// actions, slates and conditional contextual bandits (_slots, _outcomes), are an error.
+// actions, slates and conditional contextual bandits (c._slots, _outcomes), are lists; their actions count from 0.
 type dsjson struct {
 	*jsonl
 	multi []uint64 // hashes of the first row's actions
 	known bool     // they are
 	place []int    // this row's actions among them
-}
 
-// several is why decisions of slots are refused.
-const several = "slates are not supported, nor are conditional contextual bandits: a decision takes one action"
+	// of a list: what its actions' _slot_id are, −1: none; and by slot what it may show, its name and what came of it
+	slotOf  []int
+	among   [][]int
+	slotIDs []string
+	results []slotOutcome
+}
 
 var dsRoles = map[string]role{"_label_cost": roleCost, "_label_probability": rolePropensity, "EventId": roleID,
 	"Timestamp": roleTime}
@@ -57,13 +60,17 @@ func (r *dsjson) next(b *builder) error {
 	if err := r.lines.next(); err != nil {
 		return err
 	}
-	r.place = r.place[:0]
+	r.place, r.results = r.place[:0], r.results[:0]
 	line := dsLine{labelIndex: -1}
 	if err := r.object(func(name []byte) error { return r.field(b, &line, name) }); err != nil {
 		return err
 	}
-	if !line.labelled && !line.context || line.skip {
+	lists := len(b.shown.described) > 0 || len(r.results) > 0
+	if !line.labelled && !line.context || line.skip || lists && len(r.results) == 0 {
 		return errNoDecision
+	}
+	if lists {
+		return r.list(b)
 	}
 	if err := r.taken(&line); err != nil {
 		return err
@@ -94,14 +101,7 @@ func (r *dsjson) next(b *builder) error {
 
 // field reads a field of a line.
 func (r *dsjson) field(b *builder, line *dsLine, name []byte) (err error) {
-	d, row := r.decoder, &b.row
-	whole := func(column string) (int, error) {
-		v, err := d.number(column)
-		if err == nil && (v != float64(int(v)) || v < 0 || v > maxNames) {
-			err = bad(column, "%v is not an action", v)
-		}
-		return int(v), err
-	}
+	d, row, whole := r.decoder, &b.row, r.whole
 	switch column := string(name); column {
 	case "_label_Action":
 		line.labelAction, err = whole(column)
@@ -137,7 +137,7 @@ func (r *dsjson) field(b *builder, line *dsLine, name []byte) (err error) {
 		line.context = true
 		return r.context(b)
 	case "_outcomes":
-		return bad(column, several)
+		return r.outcomes()
 	default:
 		if dsRoles[column] == roleIgnored {
 			return d.SkipValue()
@@ -150,6 +150,15 @@ func (r *dsjson) field(b *builder, line *dsLine, name []byte) (err error) {
 		return r.value(b, c)
 	}
 	return err
+}
+
+// whole reads the number of an action, or of a slot.
+func (r *dsjson) whole(column string) (int, error) {
+	v, err := r.decoder.number(column)
+	if err == nil && (v != float64(int(v)) || v < 0 || v > maxNames) {
+		err = bad(column, "%v is not an action", v)
+	}
+	return int(v), err
 }
 
 // taken checks which action was taken, which is then the first of the line's.
@@ -211,8 +220,11 @@ func (r *dsjson) context(b *builder) error {
 		switch {
 		case string(name) == "_multi":
 			return r.actions(b)
+		case string(name) == "_slots" && !b.memory.lists:
+			b.memory.lists = true
+			return errAgain
 		case string(name) == "_slots":
-			return bad("c._slots", several)
+			return r.slots(b)
 		case len(name) > 0 && name[0] == '_':
 			return d.SkipValue()
 		}
@@ -224,7 +236,7 @@ func (r *dsjson) context(b *builder) error {
 func (r *dsjson) actions(b *builder) error {
 	const column = "c._multi"
 	d := r.decoder
-	if b.memory.varied {
+	if b.memory.varied || b.memory.lists {
 		return r.set(b, column)
 	}
 	if !r.known {
@@ -269,11 +281,16 @@ func (r *dsjson) set(b *builder, column string) error {
 		return err
 	}
 	seen := map[string]bool{}
-	return d.list(column, func(int) error {
+	r.slotOf = r.slotOf[:0]
+	return d.list(column, func(i int) error {
+		d.slot = -1
 		_, tag, err := d.offer(b, column, "_tag")
+		r.slotOf = append(r.slotOf, d.slot)
 		switch {
 		case err != nil:
 			return err
+		case b.memory.untagged && b.memory.lists:
+			return b.optionID(0, strconv.AppendInt(nil, int64(i+1), 10))
 		case b.memory.untagged:
 			return b.optionID(0, nil)
 		case len(tag) == 0 || seen[string(tag)]:

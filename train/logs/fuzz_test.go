@@ -143,11 +143,14 @@ func FuzzJSONL(f *testing.F) {
 }
 
 func FuzzVW(f *testing.F) {
-	fuzz(f, "vw", Options{}, "1 2:-1:0.4 3 'first |user age:2 male |:0.5 x x:3 |\n3:0:0.5 'second|\n", "1:0:0.5 | a b:2\n2:-1:0.5 | a\n", "shared | a\n0:0:0.5 | b\n", "shared 't|a x:2\n|b y\n0:-1:0.25 |c z:3\n\n| a\n0:0:0.5 'u| b a:2 a:3\n", "| a\n0:0:1 | b\n", "shared |u\n|\n0:-1:0.25 |c x:3\n", "|\n:-0:.1|")
+	fuzz(f, "vw", Options{}, "1 2:-1:0.4 3 'first |user age:2 male |:0.5 x x:3 |\n3:0:0.5 'second|\n", "1:0:0.5 | a b:2\n2:-1:0.5 | a\n", "shared | a\n0:0:0.5 | b\n", "shared 't|a x:2\n|b y\n0:-1:0.25 |c z:3\n\n| a\n0:0:0.5 'u| b a:2 a:3\n", "| a\n0:0:1 | b\n", "shared |u\n|\n0:-1:0.25 |c x:3\n", "|\n:-0:.1|",
+		"ccb shared 't|a\nccb action |b\nccb action |c\nccb slot 1:-1:0.5,0:0.5 |d\nccb slot 0:0:1 0,1 |\n", "slates shared -0.5 |a\nslates action 0 |b\n"+
+			"slates action 0 |c\nslates action 1 |d\nslates slot 1:0.5 |e\nslates slot 0:1 |\n")
 }
 
 func FuzzDSJSON(f *testing.F) {
-	fuzz(f, "dsjson", Options{}, `{"_label_cost":-1,"_label_probability":0.7,"_label_Action":2,"_labelIndex":1,"EventId":"e","Timestamp":"2020-01-02T03:04:05.6Z","a":[2,1],"p":[0.7,0.3],"c":{"u":{"age":3},"_multi":[{"b":1},{"b":2}]},"pdrop":0.5}`+"\n"+
+	fuzz(f, "dsjson", Options{}, `{"c":{"x":1,"_multi":[{"f":1},{"f":2}],"_slots":[{"_id":"x","g":1},{"_inc":[0]}]},"_outcomes":[{"_label_cost":-1,"_id":"x","_a":[1,0],"_p":[0.5,0.5]},`+
+		`{"_label_cost":0,"_a":[0],"_p":[1]}]}`+"\n", `{"_label_cost":-1,"_label_probability":0.7,"_label_Action":2,"_labelIndex":1,"EventId":"e","Timestamp":"2020-01-02T03:04:05.6Z","a":[2,1],"p":[0.7,0.3],"c":{"u":{"age":3},"_multi":[{"b":1},{"b":2}]},"pdrop":0.5}`+"\n"+
 		`{"EventId":"late","RewardValue":1}`+"\n"+`{"_label_cost":0,"_label_probability":0.7,"_labelIndex":0,"EventId":"e","Timestamp":"2020-01-02T03:04:05.6Z","a":[1,2],"p":[0.7,0.3],"c":{"u":{"age":3,"_x":1},"_multi":[{"b":2},{"b":1}]},"pdrop":0.5}`,
 		`{"_label_cost":-1,"_label_probability":0.75,"a":[2,1],"p":[0.75,0.25],"c":{"u":3,"_multi":[{"_tag":"x","b":1},{"_tag":"y","i":{"b":2},"k":"v"}]}}`+"\n"+`{"_label_cost":0,"_label_probability":0.5,"_a":[3,1,2],"_p":[0.5,0.25,0.25],"c":{"_multi":[{"_tag":"y","b":2},{"_tag":"z"},{"_tag":"w","b":7}]}}`)
 }

@@ -19,6 +19,7 @@ type decoder struct {
 	*jsontext.Decoder
 	in   bytes.Reader
 	hide bool // names that begin with "_"
+	slot int  // that an action belongs to, which is hidden
 	text []byte
 	name []byte // of an action's value
 }
@@ -268,6 +269,10 @@ func (d *decoder) offer(b *builder, column, id string) (form jsontext.Kind, text
 		case string(name) == id:
 			form, text, err = d.read()
 			text = append([]byte{}, text...)
+			return err
+		case d.hide && string(name) == "_slot_id" && d.PeekKind() == '0':
+			v, err := d.number(column)
+			d.slot = int(min(max(v, -1), maxNames))
 			return err
 		case d.hide && len(name) > 0 && name[0] == '_':
 			return d.SkipValue()

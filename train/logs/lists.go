@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -122,6 +123,9 @@ type shown struct {
 	ps, rewards []float64
 	column      [4]string // that gave them: slots, slot_propensities, slot_rewards, first_click; empty: none
 	click       float64   // place of the first click, from 1; 0: none
+
+	described []slotValues // by slot
+	sets      [][]int      // by slot: places of the options that it may show; nil: all
 
 	// of a row that is a slot itself: its list and its place there, from 1
 	rows  bool
@@ -254,7 +258,7 @@ func (b *builder) addList() error {
 		if err != nil {
 			return err
 		}
-		j := slices.IndexFunc(left, func(j int) bool { return bytes.Equal(full.id(j), text) })
+		j := slices.IndexFunc(left, func(j int) bool { return s.offers(l, j) && bytes.Equal(full.id(j), text) })
 		switch {
 		case j < 0 && slices.ContainsFunc(s.ids[:l], func(id []byte) bool { return bytes.Equal(id, s.ids[l]) }):
 			return bad("slots", "%s is shown twice", quote(s.ids[l]))
@@ -327,6 +331,11 @@ func (b *builder) placeSlot(slot int32) error {
 	return b.named("slots", name, true, 1)
 }
 
+// offers reports an option that slot l, from 0, may show.
+func (s *shown) offers(l, place int) bool {
+	return s.sets == nil || s.sets[l] == nil || slices.Contains(s.sets[l], place)
+}
+
 // listRow is what a row with a list has, from which those of its slots are made.
 type listRow struct {
 	row row
@@ -371,21 +380,23 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 	}
 	b.contexts.begin()
 	b.into = &b.contexts
-	for i, id := range f.ids {
-		if err := b.value("context", id, f.vals[i]); err != nil {
-			return err
-		}
+	own := slotValues{}
+	if s.described != nil {
+		own = s.described[l]
+	}
+	if err := cmp.Or(b.values("context", slotValues{f.ids, f.vals}), b.values("context", own)); err != nil {
+		return err
 	}
 	if err := b.placeSlot(int32(l + 1)); err != nil {
 		return err
 	}
 	o := &b.offers
-	*o = offers{column: column, ids: o.ids[:0], ends: o.ends[:0], starts: o.starts[:0], named: len(f.ends) - l,
+	*o = offers{column: column, ids: o.ids[:0], ends: o.ends[:0], starts: o.starts[:0],
 		numbers: o.numbers}
 	g := &b.items
 	g.ids, g.vals = g.ids[:0], g.vals[:0]
 	for j := range f.ends {
-		if slices.Contains(above, j) {
+		if slices.Contains(above, j) || !s.offers(l, j) {
 			continue
 		}
 		lo, hi := f.starts[j], len(f.itemIDs)
@@ -397,5 +408,6 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 		o.ids = append(o.ids, f.offers.id(j)...)
 		o.ends = append(o.ends, len(o.ids))
 	}
+	o.named = len(o.ends)
 	return nil
 }

@@ -26,7 +26,7 @@ import (
 //
 // The line shared may be missing. Actions are called by their place in the set, from 1,
 // whatever the number a. A file is of this kind if its first line is shared or has no label,
-// or if the one after it has none.
+// or if the one after it has none. Lists are such examples, too, see [vw.list].
 type vw struct {
 	*lines
 	name    []byte
@@ -126,8 +126,7 @@ func (r *vw) example(b *builder) error {
 		fields := r.tag(b, label)
 		if len(fields) > 0 && marks(fields[0]) {
 			if word := string(fields[0]); word != "shared" {
-				return bad("label", "decisions of several actions each (%s) are not supported: a decision takes "+
-					"one action", word)
+				return r.list(b, word)
 			}
 			if i > 0 {
 				return bad("label", "line %d of the example is shared: it must be the first, and an empty line "+

@@ -46,6 +46,7 @@ type Estimator struct {
 	check   func(hyper float64) error // more that must hold of it; nil: nothing
 	assumes certify.Assumption        // of lists, see listEstimators; "": it is not of lists
 	learns  bool                      // it is of lists, and reads a model
+	adds    bool                      // it is of lists, and assumes no more than that their rewards add up over slots
 }
 
 // Hyper is a hyperparameter in (Low, High].

@@ -315,7 +315,10 @@ func (e *evaluation) guarantee(p *Policy, target Target, d *Data, targets float6
 	}
 	row, logged := target.Row, d.Pi
 	if t := target.lists; t != nil {
-		row, logged = t.slots.Row, t.Pi
+		if row, logged = t.slots.Row, t.Pi; t.Certifiable() != nil {
+			p.Uncertified = "lists have one reward each, of which a guarantee assumes nothing"
+			return nil
+		}
 	}
 	c, err := e.Judge.Target(row, logged, target.Origin, certify.Options{Delta: e.Delta / targets,
 		Gamma: e.Gamma}, e.Requirements...)

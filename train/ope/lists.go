@@ -45,8 +45,12 @@ func (d *Data) list(a certify.Assumption, i int) certify.List {
 //	ips, rips, iips        mean of Σ_l α_l W_l r_l
 //	snips, snrips, sniips  Σ Σ_l α_l W_l r_l / Σ Σ_l α_l W_l
 //	cascade-dr             mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π(a|x, a_<l) r̂_l(a))
+//	pi, snpi               mean of W Σ_l α_l r_l, and by the mean of W, see [certify.Pseudoinverse]
+//	pi-cv                  mean of W Σ_l α_l r_l − β (W − 1), β = Cov(W Σ_l α_l r_l, W)/Var(W)
 //
-// Swaminathan et al. (2017), McInerney et al. (2020), Li et al. (2018); the last after Kiyohara et al. (2022).
+// Swaminathan et al. (2017), McInerney et al. (2020), Li et al. (2018); cascade-dr after Kiyohara et al. (2022), pi-cv
+// after Vlassis et al. (2021). Those with the pseudoinverse need no rewards of slots: of a list's one reward they
+// assume that it adds up over slots.
 func listEstimators(assumed certify.Assumption) []Estimator {
 	strength := func(a certify.Assumption) int { return slices.Index(certify.Assumptions(), string(a)) }
 	var all []Estimator
@@ -70,9 +74,31 @@ func listEstimators(assumed certify.Assumption) []Estimator {
 				return d.Ratio(x(d), func(i int) float64 { return d.list(e.assumption, i).Weight })
 			}})
 	}
-	return append(all, Estimator{Name: "cascade-dr", Biased: strength(assumed) < 1, assumes: certify.Cascade, learns: true,
+	all = append(all, Estimator{Name: "cascade-dr", Biased: strength(assumed) < 1, assumes: certify.Cascade, learns: true,
 		About: "mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π r̂_l(a))",
 		Of:    func(d *Data, _ float64) Value { return d.Mean(d.cascadeDR) }})
+	pseudo := func(name, about string, of func(d *Data, w, x func(i int) float64) Value) Estimator {
+		return Estimator{Name: name, About: about, Biased: assumed != certify.Independence, assumes: certify.Independence,
+			adds: true, Of: func(d *Data, _ float64) Value {
+				w := func(i int) float64 { return d.lists.Pseudo[d.lists.at[i]] }
+				return of(d, w, func(i int) float64 { return w(i) * d.R[i] })
+			}}
+	}
+	return append(all,
+		pseudo("pi", "mean of W Σ_l α_l r_l, W of the pseudoinverse", func(d *Data, _, x func(i int) float64) Value {
+			return d.Mean(x)
+		}),
+		pseudo("snpi", "the same, by W", func(d *Data, w, x func(i int) float64) Value { return d.Ratio(x, w) }),
+		pseudo("pi-cv", "mean of W Σ_l α_l r_l − β (W − 1)", func(d *Data, w, x func(i int) float64) Value {
+			beta := 0.
+			if mean, around := d.Mean(w).Value, d.Mean(x).Value; mean == mean {
+				both := d.Mean(func(i int) float64 { return (w(i) - mean) * (x(i) - around) }).Value
+				if square := d.Mean(func(i int) float64 { return (w(i) - mean) * (w(i) - mean) }).Value; square > 0 {
+					beta = both / square
+				}
+			}
+			return d.Mean(func(i int) float64 { return x(i) - beta*(w(i)-1) })
+		}))
 }
 
 // cascadeDR is the doubly robust estimate of a list in a cascade: what the model says of a slot has the weight of the
@@ -113,9 +139,9 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 	}
 	marginals := log.Lists.Assume == string(certify.Independence)
 	o.Estimators = slices.DeleteFunc(listEstimators(assumed), func(e Estimator) bool {
-		return len(o.Estimators) == 1 && (e.assumes != assumed || e.Name[:2] != "sn") || // for a selection
+		return len(o.Estimators) == 1 && (e.assumes != assumed || e.Name[:2] != "sn" || e.adds && !log.Lists.Whole) || // for a selection
 			e.learns && model == nil || e.assumes == certify.Independence && !marginals ||
-			log.Lists.Whole && e.assumes != certify.NoAssumption
+			log.Lists.Whole && e.assumes != certify.NoAssumption && !e.adds
 	})
 	o.Model, o.Learn, o.Loggers = nil, nil, nil
 	var lists []Target

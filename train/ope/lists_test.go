@@ -3,65 +3,82 @@ package ope_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"opl/train/bench/worlds"
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/ope"
+	"opl/train/provenance"
 )
+
+// prefer is a Plackett–Luce policy.
+func prefer(left []int) []float64 {
+	p, sum := make([]float64, len(left)), 0.
+	for j, a := range left {
+		p[j] = math.Exp(0.5 * float64(a%2))
+		sum += p[j]
+	}
+	for j := range p {
+		p[j] /= sum
+	}
+	return p
+}
+
+// listsOf is a log of n lists of a world, under the strongest assumption that its logging allows, that policy on it, and
+// a model of its rewards.
+func listsOf(t *testing.T, w worlds.ListWorld, n int, seed uint64, slotWeights string) (*logs.Log, certify.Policy,
+	ope.Model) {
+	t.Helper()
+	var text bytes.Buffer
+	if err := w.Write(&text, n, seed); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "lists.jsonl")
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	assume := certify.Cascade
+	if w.Uniform {
+		assume = certify.Independence
+	}
+	log, err := logs.Open(context.Background(), path, logs.Options{NoCache: true, Assume: string(assume),
+		SlotWeights: slotWeights})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := func(dst []float64, i int) error {
+		left := make([]int, log.Options(i))
+		for j := range left {
+			a, _ := log.Option(i, j)
+			left[j] = int(a)
+		}
+		copy(dst, prefer(left))
+		return nil
+	}
+	return log, row, func(dst []float64, i int) {
+		for j := range dst[:log.Options(i)] {
+			a, _ := log.Option(i, j)
+			dst[j] = 0.1 + 0.05*float64(a) + 0.03*float64(log.Lists.Slot[i])
+		}
+	}
+}
 
 // Estimators of lists are those of plain loops over slots, and hit the truth where their assumption holds.
 func TestListEstimators(t *testing.T) {
-	prefer := func(left []int) []float64 { // a Plackett–Luce policy
-		p, sum := make([]float64, len(left)), 0.
-		for j, a := range left {
-			p[j] = math.Exp(0.5 * float64(a%2))
-			sum += p[j]
-		}
-		for j := range p {
-			p[j] /= sum
-		}
-		return p
-	}
 	for _, w := range worlds.Lists() {
 		truth, _ := w.Value(20000, 1, func(_ worlds.ListVisit, left []int, _ int) []float64 { return prefer(left) })
-		var text bytes.Buffer
-		if err := w.Write(&text, 3000, 5); err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), "lists.jsonl")
-		if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		assume := certify.Cascade
-		if w.Uniform {
-			assume = certify.Independence
-		}
-		log, err := logs.Open(context.Background(), path, logs.Options{NoCache: true, Assume: string(assume),
-			SlotWeights: "dcg"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		log, row, model := listsOf(t, w, 3000, 5, "dcg")
 		defer log.Close()
-		row := func(dst []float64, i int) error {
-			left := make([]int, log.Options(i))
-			for j := range left {
-				a, _ := log.Option(i, j)
-				left[j] = int(a)
-			}
-			copy(dst, prefer(left))
-			return nil
-		}
-		model := func(dst []float64, i int) {
-			for j := range dst[:log.Options(i)] {
-				a, _ := log.Option(i, j)
-				dst[j] = 0.1 + 0.05*float64(a) + 0.03*float64(log.Lists.Slot[i])
-			}
-		}
 		target := ope.Target{Name: "odd", Row: row}
 		r, err := ope.Evaluate(log, []ope.Target{target}, ope.Options{EstimatesAlone: true, Model: model})
 		if err != nil {
@@ -116,19 +133,189 @@ func TestListEstimators(t *testing.T) {
 				weights[0], weights[1], weights[2] = weights[0]+a*product/3000, weights[1]+a*w[l]/3000, weights[2]+a*m/3000
 			}
 		}
+		if w.Uniform {
+			pseudoinverse(log, marginal, alpha, want)
+		}
 		want["snips"], want["snrips"], want["sniips"] = want["ips"]/weights[0], want["rips"]/weights[1], want["iips"]/weights[2]
 		seen := 0
 		for _, e := range r.Policies[0].Estimates {
 			v, ok := want[e.Estimator]
-			if !ok || math.Abs(e.Value-v) > 1e-12 && e.Estimator != "iips" && e.Estimator != "sniips" ||
+			if !ok || math.Abs(e.Value-v) > 1e-12 && !strings.HasSuffix(e.Estimator, "iips") && !strings.Contains(e.Estimator, "pi") ||
 				math.Abs(e.Value-v) > 1e-10 {
 				t.Errorf("%s: %s is %v, want %v", w.Name, e.Estimator, e.Value, v)
 			}
 			seen++
 		}
-		if seen < 5 || w.Uniform && seen < 7 {
+		if seen < 5 || w.Uniform && seen < 10 {
 			t.Errorf("%s: %d estimators", w.Name, seen)
 		}
 		t.Logf("%s: truth by mean weights %.4f, estimates %v", w.Name, truth, want)
+	}
+}
+
+// pseudoinverse adds what the estimators of that name are, from the pseudoinverse of Γ = E₀[1_s 1_sᵀ] itself, of lists of
+// three of five that are drawn evenly; marginal is π(a at l) by l and a.
+func pseudoinverse(log *logs.Log, marginal map[int]float64, alpha [3]float64, want map[string]float64) {
+	gamma := mat.NewDense(15, 15, nil)
+	for i := range 15 {
+		for j := range 15 {
+			switch {
+			case i == j:
+				gamma.Set(i, j, 1./5)
+			case i/5 != j/5 && i%5 != j%5:
+				gamma.Set(i, j, 1./20)
+			}
+		}
+	}
+	var svd mat.SVD
+	svd.Factorize(gamma, mat.SVDThin)
+	var u, v mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	weight := make([]float64, 15) // qᵀ Γ⁺
+	for k, s := range svd.Values(nil) {
+		if s < 1e-9 {
+			continue
+		}
+		q := 0.
+		for i := range 15 {
+			q += marginal[10*(i/5)+i%5] * v.At(i, k)
+		}
+		for i := range 15 {
+			weight[i] += q / s * u.At(i, k)
+		}
+	}
+	var w, x []float64
+	var sum, pi, square, both float64
+	for i := 0; i < log.Len(); i += 3 {
+		one, r := 0., 0.
+		for l := range 3 {
+			one += weight[5*l+int(log.Action[i+l])]
+			r -= alpha[l] / (alpha[0] + alpha[1] + alpha[2]) * log.Cost[i+l]
+		}
+		w, x = append(w, one), append(x, one*r)
+		sum, pi = sum+one, pi+one*r
+	}
+	n := float64(len(w))
+	for i := range w {
+		square, both = square+(w[i]-sum/n)*(w[i]-sum/n), both+(w[i]-sum/n)*(x[i]-pi/n)
+	}
+	want["pi"], want["snpi"], want["pi-cv"] = pi/n, pi/sum, pi/n-both/square*(sum/n-1)
+}
+
+// Slots that have sets of their own, such as a banner and a title, are drawn each by itself: the weight of the
+// pseudoinverse is a sum over slots, and marginals are the slots' own propensities.
+func TestOwnSets(t *testing.T) {
+	var text, vw strings.Builder
+	r := rand.New(rand.NewPCG(1, 1))
+	first, second := []float64{0.6, 0.3, 0.1}, []float64{0.2, 0.8}
+	var iips, pi, whole float64
+	for i := range 400 {
+		a, b, x := r.IntN(3), r.IntN(2), [3]float64{r.Float64(), r.Float64(), r.Float64()}
+		fmt.Fprintf(&text, `{"slate_id":"s%d","slot":1,"offered":["a0","a1","a2"],"action":"a%d","propensity":%.17g,"reward":%g}`+
+			"\n", i, a, 1./3, x[0])
+		fmt.Fprintf(&text, `{"slate_id":"s%d","slot":2,"offered":["b0","b1"],"action":"b%d","propensity":0.5,"reward":%g}`+"\n",
+			i, b, x[1])
+		fmt.Fprintf(&vw, "slates shared %g |\nslates action 0 | a\nslates action 0 | b\nslates action 0 | c\nslates action 1 | d\n"+
+			"slates action 1 | e\nslates slot %d:%.17g |\nslates slot %d:0.5 |\n\n", -x[2], a, 1./3, b)
+		w1, w2 := first[a]*3, second[b]*2
+		iips += (w1*x[0] + w2*x[1]) / 2 / 400
+		pi += (w1 + w2 - 1) * (x[0] + x[1]) / 2 / 400
+		whole += (w1 + w2 - 1) * x[2] / 400
+	}
+	for name, c := range map[string]struct {
+		text string
+		want map[string]float64
+	}{
+		"slates.jsonl": {text.String(), map[string]float64{"iips": iips, "pi": pi}},
+		"slates.vw":    {vw.String(), map[string]float64{"pi": whole}},
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		log, err := logs.Open(context.Background(), path, logs.Options{NoCache: true, Assume: "independence"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		target := ope.Target{Name: "odd", Origin: provenance.FixedBefore(), Row: func(dst []float64, i int) error {
+			copy(dst, map[int32][]float64{1: first, 2: second}[log.Lists.Slot[i]])
+			return nil
+		}}
+		res, err := ope.Evaluate(log, []ope.Target{target}, ope.Options{Delta: 0.05})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := res.Policies[0]
+		if one := log.Lists.Whole; (p.Guarantee == nil) != one || p.Recommended != "" && (p.Recommended == "snpi") != one {
+			t.Errorf("%s: guaranteed %v (%s), recommended %s", name, p.Guarantee, p.Uncertified, p.Recommended)
+		}
+		for _, e := range p.Estimates {
+			if v, ok := c.want[e.Estimator]; ok {
+				if delete(c.want, e.Estimator); math.Abs(v-e.Value) > 1e-12 {
+					t.Errorf("%s: %s: %v, want %v", name, e.Estimator, e.Value, v)
+				}
+			}
+		}
+		if len(c.want) > 0 {
+			t.Errorf("%s: no %v", name, c.want)
+		}
+	}
+}
+
+// Estimators hit the truth, and intervals cover it, where their assumption holds; the table tells the others' bias, too.
+// OPL_LOGS logs of 500 lists of each world, if set; it takes minutes with 200.
+func TestListsCover(t *testing.T) {
+	logs, err := strconv.Atoi(os.Getenv("OPL_LOGS"))
+	if err != nil {
+		logs = 2
+	}
+	for _, uniform := range []bool{true, false} {
+		for _, w := range worlds.Lists() {
+			if w.Uniform && !uniform {
+				continue
+			}
+			w.Uniform = uniform
+			truth, _ := w.Value(20000, 1, func(_ worlds.ListVisit, left []int, _ int) []float64 { return prefer(left) })
+			type told struct {
+				bias, square, width float64
+				covers, n           int
+			}
+			sums, names := map[string]*told{}, []string(nil)
+			for seed := range logs {
+				log, row, model := listsOf(t, w, 500, uint64(1000+seed), "mean")
+				r, err := ope.Evaluate(log, []ope.Target{{Name: "odd", Row: row}}, ope.Options{EstimatesAlone: true, Model: model})
+				if err != nil {
+					t.Fatal(err)
+				}
+				log.Close()
+				for _, e := range r.Policies[0].Estimates {
+					s := sums[e.Estimator]
+					if s == nil {
+						s = &told{}
+						sums[e.Estimator], names = s, append(names, e.Estimator)
+					}
+					d := e.Value - truth
+					s.bias, s.square, s.n = s.bias+d, s.square+d*d, s.n+1
+					s.width += e.High - e.Low
+					if e.Low <= truth && truth <= e.High {
+						s.covers++
+					}
+				}
+			}
+			for _, name := range names {
+				s := sums[name]
+				n := float64(s.n)
+				bias, se := s.bias/n, math.Sqrt(max(0, s.square/n-s.bias/n*s.bias/n)/n)
+				t.Logf("%-12s uniform %-5v %-10s truth %.4f bias %+.4f ± %.4f, sd %.4f, width %.4f, covers %.1f %%", w.Name,
+					uniform, name, truth, bias, se, se*math.Sqrt(n), s.width/n, 100*float64(s.covers)/n)
+				holds := strings.HasSuffix(name, "ips") && !strings.HasSuffix(name, "rips") && !strings.HasSuffix(name, "iips") ||
+					w.Name == "independence" || w.Name == "cascade" && (strings.HasSuffix(name, "rips") || name == "cascade-dr")
+				if holds && logs >= 100 && (math.Abs(bias) > 5*se+1e-3 || float64(s.covers) < 0.88*n) {
+					t.Errorf("%s: %s has bias %v ± %v and covers %d of %v", w.Name, name, bias, se, s.covers, n)
+				}
+			}
+		}
 	}
 }

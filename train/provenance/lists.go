@@ -3,6 +3,7 @@ package provenance
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"opl/train/certify"
@@ -15,9 +16,11 @@ type Lists struct {
 	certify.Slots
 	Log    *logs.Log          // a row a list: its cost Σ_l α_l c_l and its joint propensity
 	Assume certify.Assumption // about the rewards of slots
+	Pseudo []float64          // by list: see [certify.Pseudoinverse]; NaN, nil: not known
 
-	of   []int32 // list by row of the log of slots
-	spec string  // how the rewards of slots are weighed
+	of    []int32 // list by row of the log of slots
+	spec  string  // how the rewards of slots are weighed
+	whole bool    // rewards are of the list
 }
 
 // ListsOf joins the slots of a log into lists. logged[i] = π(a_i|x_i) are the probabilities of the
@@ -27,7 +30,7 @@ type Lists struct {
 func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error) {
 	of := log.Lists
 	out := &Lists{Assume: cmp.Or(certify.Assumption(of.Assume), certify.NoAssumption), of: make([]int32, log.Len()),
-		spec: cmp.Or(of.SlotWeights, "mean")}
+		spec: cmp.Or(of.SlotWeights, "mean"), whole: of.Whole}
 	var err error
 	if out.Alpha, err = certify.SlotWeights(of.SlotWeights); err != nil {
 		return nil, err
@@ -35,9 +38,8 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 	switch {
 	case !slices.Contains(certify.Assumptions(), string(out.Assume)):
 		return nil, fmt.Errorf("setting assume %s: want one of %v", of.Assume, certify.Assumptions())
-	case of.Whole && out.Assume != certify.NoAssumption:
-		return nil, fmt.Errorf("setting assume %s is about rewards of slots, and the log has one reward a list: leave it "+
-			"out, or log slot_rewards", out.Assume)
+	case of.Whole && out.Assume == certify.Cascade:
+		return nil, out.Certifiable()
 	}
 	out.Starts, out.Pi, out.Pi0, out.Cost = of.Starts(), logged, log.Propensity, log.Cost
 	if out.Assume == certify.Independence {
@@ -63,10 +65,40 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 	return out, nil
 }
 
-// marginals finds those of both policies.
+// Certifiable says why an assumption about the rewards of slots certifies nothing where lists have one reward. Their
+// estimate by the pseudoinverse assumes that it adds up over slots.
+func (s *Lists) Certifiable() error {
+	if !s.whole || s.Assume == certify.NoAssumption {
+		return nil
+	}
+	return fmt.Errorf("setting assume %s is about rewards of slots, and the log has one reward a list: leave it "+
+		"out, or log slot_rewards", s.Assume)
+}
+
+// ownSets reports slots whose sets have nothing in common: each is drawn by itself, whatever stands above.
+func ownSets(log *logs.Log, from, to int) bool {
+	seen := map[int32]bool{}
+	for r := from; r < to; r++ {
+		for j := range log.Options(r) {
+			a, _ := log.Option(r, j)
+			if seen[a] {
+				return false
+			}
+			seen[a] = true
+		}
+	}
+	return true
+}
+
+// marginals finds those of both policies, and the weights of the pseudoinverse, which are known where slots are drawn
+// each by itself,
+//
+//	W = 1 + Σ_l (π(a_l|x)/π₀(a_l|x) − 1)
+//
+// or lists evenly.
 func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 	n := log.Len()
-	s.Marginal, s.Marginal0 = make([]float64, n), make([]float64, n)
+	s.Marginal, s.Marginal0, s.Pseudo = make([]float64, n), make([]float64, n), make([]float64, len(s.Starts)-1)
 	even := true
 	for i, p := range log.Propensity {
 		even = even && logs.Near(p, 1/float64(log.Options(i)), 1e-9)
@@ -77,6 +109,15 @@ func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 	one := make([]float64, log.MostOptions())
 	for i, first := range s.Starts[:len(s.Starts)-1] {
 		from, to := first, s.Starts[i+1]
+		s.Pseudo[i] = math.NaN()
+		if ownSets(log, from, to) {
+			s.Pseudo[i] = 1
+			for r := from; r < to; r++ {
+				s.Marginal[r], s.Marginal0[r] = s.Pi[r], s.Pi0[r]
+				s.Pseudo[i] += s.Pi[r]/s.Pi0[r] - 1
+			}
+			continue
+		}
 		pi := one[:log.Options(first)]
 		if err := row(pi, first); err != nil {
 			return err
@@ -92,18 +133,18 @@ func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 		const not = "row %d: setting assume independence needs the probability of each action in each slot, and %s: take " +
 			"cascade or none"
 		if len(at) < to-from {
-			return fmt.Errorf(not, log.Row(first), "slots offer sets of their own")
+			return fmt.Errorf(not, log.Row(first), "slots offer sets of their own, but not apart")
 		}
 		m, ok := certify.Marginals(s.Pi[from:to], pi, at)
 		if !ok {
 			return fmt.Errorf(not, log.Row(first), "the policy has a floor, or reads the slot, so that they are known only "+
 				"given the slots above")
 		}
-		copy(s.Marginal[from:to], m)
+		for l, placed := range m {
+			s.Marginal[from+l], s.Marginal0[from+l] = placed[l], 1/float64(len(pi))
+		}
 		if even {
-			for r := from; r < to; r++ {
-				s.Marginal0[r] = 1 / float64(len(pi))
-			}
+			s.Pseudo[i] = certify.Pseudoinverse(m, len(pi))
 			continue
 		}
 		pi0 := log.Pi0(first)
@@ -114,7 +155,9 @@ func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 		if m, ok = certify.Marginals(s.Pi0[from:to], pi0, at); !ok {
 			return fmt.Errorf(not, log.Row(first), "the logging policy has a floor, or reads the slot")
 		}
-		copy(s.Marginal0[from:to], m)
+		for l, placed := range m {
+			s.Marginal0[from+l] = placed[l]
+		}
 	}
 	return nil
 }
@@ -151,6 +194,9 @@ func (j *Judge) lists(p certify.PoolLog, s sample) (certify.PoolLog, sample, err
 	}
 	l, err := ListsOf(j.log, p.Pi, s.logged)
 	if err != nil {
+		return p, s, err
+	}
+	if err := l.Certifiable(); err != nil {
 		return p, s, err
 	}
 	rows, err := l.Rows(p.Rows)

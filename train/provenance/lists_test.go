@@ -139,7 +139,7 @@ func TestLists_AreCertifiedWhole(t *testing.T) {
 func TestLists_FailAsRarelyAsPromised(t *testing.T) {
 	draws, n := 5, 300
 	if os.Getenv("OPL_LONG") != "" {
-		draws, n = 400, 1000
+		draws, n = 400, 500
 	}
 	for _, w := range worlds.Lists() {
 		value, logging := w.Value(20000, 1, func(_ worlds.ListVisit, left []int, _ int) []float64 {

@@ -20,6 +20,10 @@ def answer(case):
         if case["offered"]:
             names = lambda o: o if len(o) > 1 else o["id"]
             return {"pi": [p.offered(x, [names(a) for a in o]).tolist() for x, o in zip(case["contexts"], case["offered"])], "hash": p.hash}
+        if case.get("slots"):
+            lists = [p.slots(x, None, case["slots"], seed=i) for i, x in enumerate(case["contexts"])]
+            again = [p.slots(x, p.actions, shown=list(reversed(s[0]))) for x, s in zip(case["contexts"], lists)]
+            return {"shown": [s for s, _ in lists + again], "pi": [q for _, q in lists + again], "hash": p.hash}
         pi = p.propensities(case["contexts"])
         one = [p.propensities(x) for x in case["contexts"][:3]]
         columns = {name: [x.get(name) for x in case["contexts"]] for name in {n for x in case["contexts"] for n in x}}
