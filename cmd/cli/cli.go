@@ -66,6 +66,10 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "opl: %s\n", oneLine(err))
 		return 1
 	}
+	go watchMemory(ctx, memory(os.ReadFile), func(sentence string) {
+		fmt.Fprintf(stderr, "opl: %s\n", sentence)
+		os.Exit(1)
+	})
 	root := rootCommand(lib)
 	if i := slices.Index(args, helpAll); i >= 0 {
 		args = slices.Replace(slices.Clone(args), i, i+1, "--help")

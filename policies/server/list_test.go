@@ -56,31 +56,42 @@ func testLists(t *testing.T, reads bool) {
 		}
 		return all
 	}
-	const draws = 4000
-	count, want := map[string]float64{}, map[string]float64{}
-	for i := range draws {
-		w := do(s, "POST", "/decide", `{"context":{"f0":0.3,"f1":-0.8},"slots":2}`)
-		var got list
-		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Slots) != 2 || len(got.P) != 2 {
+	joint := func(f0 float64, got list) float64 { // of the list, whose propensities it checks
+		left, joint := slices.Clone(p.Actions()), 1.
+		for l, name := range got.Slots {
+			dst := make([]float64, len(left))
+			x := []features.Value{{Name: "f0", Number: f0}, {Name: "f1", Number: -0.8},
+				{Name: fmt.Sprint("slot=", l+1), Number: 1}}
+			if err := p.PropensitiesOffered(dst, x, offered(left)); err != nil {
+				t.Fatal(err)
+			}
+			at := slices.Index(left, name)
+			if joint *= dst[at]; !(math.Abs(dst[at]-got.P[l]) <= 1e-12) {
+				t.Fatalf("list %v, slot %d: propensity %v, want %v", got.Slots, l+1, got.P[l], dst[at])
+			}
+			left = slices.Delete(left, at, at+1)
+		}
+		return joint
+	}
+	ask := func(f0 float64, slots int) (got list) {
+		w := do(s, "POST", "/decide", fmt.Sprintf(`{"context":{"f0":%v,"f1":-0.8},"slots":%d}`, f0, slots))
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Slots) != slots || len(got.P) != slots {
 			t.Fatalf("%s: %v", w.Body, err)
 		}
+		return got
+	}
+	const draws = 4000
+	count, want := map[string]float64{}, map[string]float64{}
+	for range draws {
+		got := ask(0.3, 2)
 		key := fmt.Sprint(got.Slots)
 		if count[key]++; want[key] == 0 {
-			left, joint := slices.Clone(p.Actions()), 1.
-			for l, name := range got.Slots {
-				dst := make([]float64, len(left))
-				x := []features.Value{{Name: "f0", Number: 0.3}, {Name: "f1", Number: -0.8},
-					{Name: fmt.Sprint("slot=", l+1), Number: 1}}
-				if err := p.PropensitiesOffered(dst, x, offered(left)); err != nil {
-					t.Fatal(err)
-				}
-				at := slices.Index(left, name)
-				if joint *= dst[at]; math.Abs(dst[at]-got.P[l]) > 1e-12 {
-					t.Fatalf("list %d, slot %d: propensity %v, want %v", i, l+1, got.P[l], dst[at])
-				}
-				left = slices.Delete(left, at, at+1)
-			}
-			want[key] = joint
+			want[key] = joint(0.3, got)
+		}
+	}
+	for _, f0 := range []float64{-100, -20, 3, 30, 300} { // where one action has nearly all of the weight
+		for range 20 {
+			joint(f0, ask(f0, 4))
 		}
 	}
 	sum, chi := 0., 0.

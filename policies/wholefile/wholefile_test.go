@@ -196,3 +196,15 @@ func TestNew(t *testing.T) {
 		})
 	}
 }
+
+// A file that appears while a new one is written is kept.
+func TestWriteNew_KeepsWhatAppeared(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	err := WriteNew(path, func(f *os.File) error {
+		_, err := f.WriteString("ours")
+		return errors.Join(err, os.WriteFile(path, []byte("theirs"), 0o600))
+	})
+	if got, _ := os.ReadFile(path); !errors.Is(err, fs.ErrExist) || string(got) != "theirs" {
+		t.Errorf("%q, %v", got, err)
+	}
+}

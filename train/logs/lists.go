@@ -258,7 +258,7 @@ func (b *builder) addList() error {
 		if err != nil {
 			return err
 		}
-		j := slices.IndexFunc(left, func(j int) bool { return s.offers(l, j) && bytes.Equal(full.id(j), text) })
+		j := slices.IndexFunc(left, func(j int) bool { return bytes.Equal(full.id(j), text) })
 		switch {
 		case j < 0 && slices.ContainsFunc(s.ids[:l], func(id []byte) bool { return bytes.Equal(id, s.ids[l]) }):
 			return bad("slots", "%s is shown twice", quote(s.ids[l]))

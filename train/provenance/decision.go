@@ -424,7 +424,7 @@ func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*C
 	for _, r := range requirements {
 		key := Requirement{Name: r.Name, Budget: r.Budget, By: r.By}
 		if seen[key] {
-			return nil, fmt.Errorf("setting %s %s is given twice", r.kind(), r.Name)
+			return nil, fmt.Errorf("setting %s %s is given twice", r.kind(), cmp.Or(r.Name, r.By))
 		}
 		seen[key] = true
 		of, err := t.nulls(r, s.Groups > 0)
@@ -566,8 +566,11 @@ func (n *null) chance(cost []float64, missing []bool, pi0, pi []float64, rows []
 
 // kind names what is required.
 func (r Requirement) kind() string {
-	if r.Budget {
+	switch {
+	case r.Budget:
 		return "budget"
+	case r.By != "":
+		return "guardrail-by"
 	}
 	return "guardrail"
 }

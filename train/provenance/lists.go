@@ -75,7 +75,8 @@ func (s *Lists) Certifiable() error {
 		"out, or log slot_rewards", s.Assume)
 }
 
-// ownSets reports slots whose sets have nothing in common: each is drawn by itself, whatever stands above.
+// ownSets reports slots whose sets have nothing in common: each is drawn by itself, whatever stands above. That a slot's
+// set is the context's, and not chosen by what stands above, is taken for granted: a log cannot tell.
 func ownSets(log *logs.Log, from, to int) bool {
 	seen := map[int32]bool{}
 	for r := from; r < to; r++ {

@@ -140,10 +140,11 @@ func (t trial) segments(r Requirement) (all []*null, err error) {
 			n := of[s.Name]
 			if n == nil {
 				n = t.goal()
-				n.Kind, n.Name, n.Limit = "guardrail", fmt.Sprintf("reward of %s %s", r.By, s.Name), r.Limit
+				n.Kind, n.Limit = r.kind(), r.Limit
 				if err := n.require(Requirement{Name: r.By, Limit: r.Limit}, false); err != nil {
 					return nil, err
 				}
+				n.Kind, n.Name = "guardrail", fmt.Sprintf("reward of %s %s", r.By, s.Name)
 				n.parts = slices.Clone(n.parts)
 				for i := range n.parts {
 					n.parts[i].Rows, n.rows[i] = nil, nil
@@ -157,6 +158,9 @@ func (t trial) segments(r Requirement) (all []*null, err error) {
 			n.parts[k].Rows = slices.DeleteFunc(slices.Clone(p.Rows), func(row int) bool { return !in[row] })
 			n.rows[k] = n.parts[k].Rows
 		}
+	}
+	if len(all) == 0 {
+		return fail(fmt.Errorf("no value has %v %% of the rows or more, so no segment is large", 100*LargeSegments))
 	}
 	for _, n := range all {
 		if !slices.ContainsFunc(n.rows, func(rows []int) bool { return len(rows) > 1 }) {

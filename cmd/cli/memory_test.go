@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"math"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// The least of what files say is the limit, and at it a sentence ends the process.
+func TestMemory(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  int64
+	}{
+		"nothing is known": {nil, math.MaxInt64},
+		"a machine":        {map[string]string{"/proc/meminfo": "MemFree: 5 kB\nMemTotal:       2048 kB\nMemAvailable: 9 kB\n"}, 2 << 20},
+		"a container":      {map[string]string{"/proc/meminfo": "MemTotal: 2048 kB\n", "/sys/fs/cgroup/memory.max": "1000000\n"}, 1e6},
+		"without a limit":  {map[string]string{"/proc/meminfo": "MemTotal: 2048 kB\n", "/sys/fs/cgroup/memory.max": "max\n"}, 2 << 20},
+	} {
+		got := memory(func(path string) ([]byte, error) {
+			if text, is := c.files[path]; is {
+				return []byte(text), nil
+			}
+			return nil, fs.ErrNotExist
+		})
+		if got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	said := ""
+	watchMemory(t.Context(), 1e6, func(sentence string) { said = sentence })
+	if !strings.HasPrefix(said, "out of memory: ") {
+		t.Error(said)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	watchMemory(ended, 1e6, func(sentence string) { t.Error(fmt.Sprint("after the end: ", sentence)) })
+}
