@@ -160,7 +160,7 @@ func (t trial) segments(r Requirement) (all []*null, err error) {
 		}
 	}
 	if len(all) == 0 {
-		return fail(fmt.Errorf("no value has %v %% of the rows or more, so no segment is large", 100*LargeSegments))
+		return fail(fmt.Errorf("no value has %v %% of the rows or more, so no segment is large", 100*largeSegments))
 	}
 	for _, n := range all {
 		if !slices.ContainsFunc(n.rows, func(rows []int) bool { return len(rows) > 1 }) {
