@@ -36,6 +36,7 @@ type Direct struct {
 	rows  int                    // that it was chosen on
 	read  int                    // rows that were learned from last,
 	of    int                    // of so many
+	first int                    // rows of the first sample, 0: firstSample
 	won   int                    // the most rows on which it was the best candidate of a recipe
 }
 

@@ -145,6 +145,9 @@ type fitting struct {
 	shuffle, noise *rand.Rand
 }
 
+// mostHeld is how many bytes the vectors of a training's rows may take in memory.
+const mostHeld = 256 << 20
+
 // settle checks the log and the configuration, and fills in what the latter leaves open.
 func (f *fitting) settle() (err error) {
 	if !f.checked {
@@ -152,6 +155,7 @@ func (f *fitting) settle() (err error) {
 			return err
 		}
 	}
+	f.log = f.log.Read(mostHeld)
 	if f.items == nil {
 		if f.items, err = itemsOf(f.log); err != nil {
 			return err

@@ -57,7 +57,7 @@ const mostPairs = 1 << 28
 func (r *Recipe) tried(log *logs.Log, rows []int) []int {
 	switch {
 	case r.Direct != nil:
-		return evenly(rows, mostTable/max(1, log.Dim()))
+		return evenly(rows, min(r.Direct.sample(), mostTable/max(1, log.Dim())))
 	case log.Choices == nil || log.Sets():
 		return rows
 	}
@@ -224,7 +224,8 @@ const (
 // teach takes the teacher whose argmax policy, learned on four fifths of the rows that are tried, has the
 // lowest risk on the last fifth, where risk may use what all of them learned; then it learns from
 // all rows.
-func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Share, at int, rows []int) (float64, error)) (of []Share, best teacher, err error) {
+func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Share, at int, rows []int) (float64, error),
+	enough func(best teacher, learned []Share) ([]int, error)) (of []Share, best teacher, err error) {
 	if len(rows) < 5 {
 		return nil, best, fmt.Errorf("train: the log is too small: %d rows are left to learn from, want at least 5", len(rows))
 	}
@@ -242,14 +243,19 @@ func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Sh
 			return nil, best, err
 		}
 	}
-	least := math.Inf(1)
+	least, at := math.Inf(1), 0
 	for i, t := range all {
 		r, err := risk(t, learned, i, tried[cut:])
 		if err != nil {
 			return nil, best, err
 		}
 		if r < least {
-			best, least = t, r
+			best, least, at = t, r, i
+		}
+	}
+	if enough != nil {
+		if rows, err = enough(best, learned[at]); err != nil {
+			return nil, best, err
 		}
 	}
 	of, err = best.learn("prior", rows, false)
@@ -265,7 +271,7 @@ func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Sh
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
 	mean, by, err := teach(rows, rows, teachers(ctx, log, c, 1e-6), func(_ teacher, learned [][]Share, at int, rows []int) (float64, error) {
 		return smoothedRisk(learned[at][0].Theta, log, rows), nil
-	})
+	}, nil)
 	if err != nil {
 		return policies.Prior{}, "", err
 	}
@@ -321,10 +327,10 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 		all = slices.DeleteFunc(all, func(t teacher) bool { return t.name != r.kept })
 	}
 	out := &Certified{Policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}, Rows: rest}
-	t := trial{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil}
+	t := trial{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
 	chosen, by, err := teach(teaching, r.tried(log, teaching), all, func(one teacher, learned [][]Share, at int, rows []int) (float64, error) {
 		return t.risk(all, learned, at, rows)
-	})
+	}, func(best teacher, learned []Share) ([]int, error) { return t.saturated(ctx, teaching, best, learned) })
 	if err != nil {
 		return nil, err
 	}
@@ -334,6 +340,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 			r.Direct.won = len(teaching)
 		}
 	}
+	out.Learner += t.curve
 	taught, err := last.In.View(log, teaching, c.Threads)
 	if err != nil {
 		return nil, err
@@ -474,6 +481,7 @@ type trial struct {
 	views  map[*Representation]*logs.Log
 	least  float64   // risk of those that are not late
 	logged []float64 // π(a_i|x_i) of the one that has it
+	curve  string    // of learning from larger samples, where it saturated
 }
 
 // view is the log as a representation sees it.
@@ -525,29 +533,33 @@ func (t *trial) risk(all []teacher, learned [][]Share, at int, rows []int) (floa
 	for i, row := range rows {
 		logged[i] = played[row]
 	}
+	se := func() float64 {
+		_, se := apart(logged, t.logged, t.log, rows)
+		return se
+	}
 	switch {
-	case all[at].simple > 0 && t.logged != nil && risk <= t.least+apart(logged, t.logged, t.log, rows):
+	case all[at].simple > 0 && t.logged != nil && risk <= t.least+se():
 		return -1e3 + float64(all[at].simple), nil // before all others, which have risks from −1 on
 	case all[at].late && t.logged != nil && t.Direct != nil:
-		risk += apart(logged, t.logged, t.log, rows)
+		risk += se()
 	case all[at].late && t.logged != nil:
-		risk += apart(logged, t.logged, t.log, rows) / (1 + float64(len(rows))/1000)
+		risk += se() / (1 + float64(len(rows))/1000)
 	case risk < t.least:
 		t.least, t.logged = risk, logged
 	}
 	return risk, nil
 }
 
-// apart is the standard error of the difference of two policies' rewards on some rows, by importance
-// weights of π(a_i|x_i).
-func apart(p, q []float64, log *logs.Log, rows []int) float64 {
+// apart is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and its
+// standard error.
+func apart(p, q []float64, log *logs.Log, rows []int) (mean, se float64) {
 	var sum, square float64
 	for i, r := range rows {
 		d := (p[i] - q[i]) * log.Cost[r] / log.Propensity[r]
 		sum, square = sum+d, square+d*d
 	}
 	n := float64(len(rows))
-	return math.Sqrt(max(0, square/n-sum*sum/(n*n)) / n)
+	return sum / n, math.Sqrt(max(0, square/n-sum*sum/(n*n)) / n)
 }
 
 // Play is the policy on some rows of the log, for [certify.Fixed].

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -167,7 +168,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	}
 	defer log.Close()
 	stderr := cmd.ErrOrStderr()
-	for _, n := range log.Notes {
+	for _, n := range append(slices.Clip(log.Notes), pipeline.Foretold(log)...) {
 		fmt.Fprintf(stderr, "opl: %s: %s\n", strings.Join(paths, ", "), n)
 	}
 	show := newTicker(stderr)

@@ -128,10 +128,10 @@ func share[T Float](to, from []T, m T, in, out float64) {
 // entry. NaN is never above or below anything: a row that starts with it gives
 // 0.
 func ArgMax[T Float](row []T) int {
-	best := 0
+	best, most := 0, row[0]
 	for i, v := range row {
-		if v > row[best] {
-			best = i
+		if v > most {
+			best, most = i, v
 		}
 	}
 	return best

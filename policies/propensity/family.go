@@ -202,8 +202,9 @@ func (p Floor) AtMean(dst, scores []float64) {
 
 // AddFloor replaces propensities π by (1 − ε)π + ε/K.
 func AddFloor(pi []float64, epsilon float64) {
+	least := epsilon / float64(len(pi))
 	for a, v := range pi {
-		pi[a] = (1-epsilon)*v + epsilon/float64(len(pi))
+		pi[a] = (1-epsilon)*v + least
 	}
 }
 

@@ -62,7 +62,7 @@ func (c *chain) begin(b *builder, g *file) (err error) {
 		_, err := statLog(g.name)
 		return cmp.Or(err, fmt.Errorf("%s: the file changed while it was read", g.name))
 	}
-	b.local, b.ends, b.table, b.joined = g.local, !c.alone, nil, false
+	b.local, b.ends, b.table, b.joined = g.local, !c.alone || g.bucket == nil && g.local != "", nil, false
 	if !c.alone {
 		b.files = append(b.files, start{g.name, b.at - 1})
 		for _, fixed := range g.fixed {

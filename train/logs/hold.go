@@ -90,6 +90,24 @@ func Hold(x Contexts, bytes int) Contexts {
 	return h
 }
 
+// Read returns the log with its rows' vectors of 32 bits in memory, if they take so many bytes at most, where [Hold] had
+// no room for those of all rows: a training reads them again and again, in any order, and here they are read once, in the
+// order in which they lie.
+func (l *Log) Read(bytes int) *Log {
+	if x, ok := l.X.(*held); !ok || x.rows.Data != nil || l.Len() > bytes/(4*max(1, l.Dim())) {
+		return l
+	}
+	contexts, at := make([]int, l.Len()), make([]int, l.Len())
+	for i := range contexts {
+		contexts[i] = i
+	}
+	slices.SortFunc(contexts, func(i, j int) int { return l.Context(i) - l.Context(j) })
+	for j, i := range contexts {
+		contexts[j], at[i] = l.Context(i), j
+	}
+	return l.WithContexts(Hold(picked{l.X, contexts}, bytes), at)
+}
+
 // Finite reports that all norms are finite, and with them all features: [Log.Check] need not look at each again.
 func (h *held) Finite() bool { return h.finite }
 

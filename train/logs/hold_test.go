@@ -45,3 +45,24 @@ func TestHold(t *testing.T) {
 		}
 	}
 }
+
+// Vectors of some rows are read where there was no room for those of all.
+func TestRead_VectorsOfSomeRows(t *testing.T) {
+	x := Rows32{Width: 2, Data: []float32{0, 1, 2, 3, 4, 5, 6, 7}}
+	log := &Log{X: Hold(struct{ Contexts }{x}, 0), Rows: []int{3, 0, 2}, Action: make([]int32, 3)}
+	if same := log.Read(3*2*4 - 1); same != log {
+		t.Error("vectors without room are read")
+	}
+	read := log.Read(3 * 2 * 4)
+	placed, ok := read.X.(PlacedContexts)
+	if !ok || read == log {
+		t.Fatal("vectors are not read")
+	}
+	row := make([]float32, 2)
+	for i := range 3 {
+		log.X.Row32(log.Context(i), row)
+		if got := placed.Placed32(read.Context(i)); !slices.Equal(got, row) || placed.Norm(read.Context(i)) != log.X.Norm(log.Context(i)) {
+			t.Errorf("row %d is %v, want %v", i, got, row)
+		}
+	}
+}

@@ -1,10 +1,12 @@
 package logs
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -72,6 +74,22 @@ func TestOrder(t *testing.T) {
 		some, more := make([]uint32, len(ids)), make([]float64, 2)
 		if !fetch(&l.pages, some, ids) || !slices.Equal(some, ids) || !fetch(&l.pages, more, values) || !slices.Equal(more, values[:2]) {
 			t.Errorf("%s: from the file %v and %v, mapped %v and %v", layout, some, more, ids, values[:2])
+		}
+	}
+}
+
+// The library takes memory for blocks of differences before it looks whether their bytes are there.
+func TestDeltas_RefuseBlocksThatTakeMemory(t *testing.T) {
+	for _, c := range []struct {
+		block uint64
+		width byte
+		want  string
+	}{{128, 64, ""}, {1 << 24, 1, "blocks of 16777216 values in 1"}, {128, 255, "differences of 255 bits"}} {
+		text := binary.AppendUvarint(nil, c.block)
+		text = append(text, 1, 100, 0, 0, c.width) // in one part, of 100 values from 0 on with differences of at least 0
+		_, err := deltas(append(text, make([]byte, 1024)...), 100)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("block of %d by %d bits: %v, want %q", c.block, c.width, err, c.want)
 		}
 	}
 }

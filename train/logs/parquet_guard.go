@@ -27,6 +27,7 @@ import (
 const (
 	heldPages = 512 << 20 // bytes, see pageChunk.claim
 	chunkSize = 1 << 40   // bytes of an unpacked chunk, at most
+	mostBlock = 1 << 16   // values of a block of differences; writers take 128 to 2,048
 	runSlack  = 4096      // values by which writers fill up their last run
 
 	plainDictionary logical.Encoding = 2 // the old name of RLEDictionary, and of a dictionary's own encoding
@@ -515,7 +516,7 @@ func deltas(text []byte, n int64) ([]byte, error) {
 	if total > uint64(n) {
 		return nil, fmt.Errorf("%d differences for %d values", total, n)
 	}
-	if parts == 0 || parts > 1<<16 || block > 1<<24 || block%parts != 0 {
+	if parts == 0 || block > mostBlock || block%parts != 0 { // of which the library takes memory, whatever is there
 		return nil, fmt.Errorf("blocks of %d values in %d", block, parts)
 	}
 	for each := block / parts; total > 1; {
@@ -528,6 +529,9 @@ func deltas(text []byte, n int64) ([]byte, error) {
 		for _, w := range widths {
 			if total <= 1 {
 				break
+			}
+			if w > 64 {
+				return nil, fmt.Errorf("differences of %d bits", w)
 			}
 			size := min(each*uint64(w)/8, uint64(len(text))) // the last may be cut
 			text = text[size:]

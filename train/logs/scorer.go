@@ -69,6 +69,7 @@ type scorer struct {
 	z           []float64 // of four items
 	panels      []float32 // of a catalogue: z(a) of all actions, for simd.Products; nil: not held, or not of 32 bits
 	all         []float64 // their scores
+	own         []int32   // which of them have rows of their own
 }
 
 // transposed is θ [K×d] by columns, with zeros up to a multiple of four.
@@ -115,6 +116,9 @@ func (s *scorer) hold() {
 	panels := make([]float32, wide*q)
 	for a := range n {
 		s.items.Values.Row64(a, z)
+		if s.items.Place(a) >= 0 {
+			s.own = append(s.own, int32(a))
+		}
 		to := panels[a/simd.Abreast*simd.Abreast*q+a%simd.Abreast:]
 		for j, v := range z {
 			if to[j*simd.Abreast] = float32(v); float64(float32(v)) != v {
@@ -152,12 +156,10 @@ func (s *scorer) of(i int) []float64 {
 	if s.panels != nil {
 		clear(s.all)
 		simd.AddProducts(s.all, s.panels, s.shared)
-		for j := range scores {
-			if scores[j] = s.all[j]; s.items.Place(j) >= 0 {
-				scores[j] += s.row(s.items.Place(j))
-			}
+		for _, j := range s.own {
+			s.all[j] += s.row(s.items.Place(int(j)))
 		}
-		return scores
+		return s.all[:len(scores)]
 	}
 	const abreast = 4 // sums that need not wait for one another
 	q := len(s.shared)

@@ -51,6 +51,11 @@ func TestStandardInput(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "standard input: row 1, column reward") {
 		t.Error(err)
 	}
+	// A stream that ends in the middle, of a number that could be whole.
+	_, err = Open(context.Background(), "-", Options{Input: strings.NewReader("action,reward,propensity\n1,1,.5\n0,1,.25")})
+	if err == nil || !strings.Contains(err.Error(), "standard input: row 2, the last line has no end") {
+		t.Error(err)
+	}
 	for _, dir := range []string{os.TempDir(), os.Getenv("XDG_CACHE_HOME")} {
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("left behind: %v, %v", left, err)

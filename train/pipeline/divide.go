@@ -116,6 +116,10 @@ func (l *learning) unseen() (open []int, err error) {
 	return open, err
 }
 
+// mostTeaching is how many rows teach where nobody asks for a share: learning is saturated by then, see [train.Recipe],
+// and the others make the guarantee tighter.
+const mostTeaching = 1 << 22
+
 // settleSplit decides how the rows that no earlier policy saw are divided.
 func (l *learning) settleSplit(open []int, teaches bool) {
 	o, t := &l.o, &l.out.Training
@@ -130,7 +134,7 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	case o.Share == 0 && teaches && o.Chunks > 1:
 		o.Share = 0.55
 	case o.Share == 0 && teaches:
-		o.Share = 0.5
+		o.Share = min(0.5, mostTeaching/float64(len(open)))
 	case o.Share == 0:
 		o.Share = 0.1
 	}

@@ -34,6 +34,22 @@ func few(log *logs.Log, rows []int) []int {
 	return some
 }
 
+// Foretold says before anything is learned that a log can guarantee no more than the floor of a policy earns. Of n rows
+// with propensities of at most p a policy that plays one action for each context is expected to play n·p at most. Below
+// log(1/δ), 3 at δ = 0.05, none of them may play it with a probability above δ, and a bound must allow for that.
+func Foretold(log *logs.Log) []string {
+	if log.Numbers != nil || log.Lists != nil || log.Estimated || len(log.Propensity) == 0 {
+		return nil
+	}
+	most := slices.Max(log.Propensity)
+	if played := most * float64(log.Len()); played < 3 {
+		return []string{fmt.Sprintf("%d rows with propensities of at most %.3g play what a policy chooses %.2g times: "+
+			"no more can be guaranteed than its floor earns; log more rows, or by a policy that plays its choice more "+
+			"often", log.Len(), most, played)}
+	}
+	return nil
+}
+
 // estimateParts is what the rows that certify say of the recipe's mixture, each of its own part.
 func estimateParts(parts []*train.Certified, log *logs.Log) (certify.Estimate, error) {
 	var pi, pi0, cost []float64

@@ -440,8 +440,13 @@ func (l *learning) finish() (err error) {
 		parts, weights = []*train.Certified{{Posterior: q, Rows: l.certifying,
 			Shares: []train.Share{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
 		t.Estimate = estimate(out.Policy, q, l.rows, few(l.rows, l.certifying))
-	} else if t.Estimate, err = estimateParts(parts, l.rows); err != nil {
-		return err
+	} else if c := out.Certificate; c == nil || c.Statement().Circumstances == nil || len(l.o.Requirements) > 0 ||
+		c.Statement().Estimate.Rows != len(l.certifying) {
+		if t.Estimate, err = estimateParts(parts, l.rows); err != nil {
+			return err
+		}
+	} else {
+		t.Estimate = c.Statement().Estimate // which played all these rows
 	}
 	if c := out.Certificate; l.log.Lists != nil && c != nil && c.Statement().Circumstances != nil {
 		t.Estimate = c.Statement().Estimate // of lists, and not of slots below what the logging policy showed

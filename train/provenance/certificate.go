@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
+	"gonum.org/v1/gonum/floats"
 
 	"opl/graph/kernel"
 	"opl/train/certify"
@@ -137,11 +138,15 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 	return func(dst []float64, i int) error {
 		err := pi(dst, i)
 		s.logged[i], s.spread[i], s.missing[i] = dst[log.Chosen(i)], 0, 0
-		if rare != nil {
+		switch {
+		case rare == nil:
+		case log.Sets():
 			for j, p := range dst[:log.Options(i)] {
 				a, _ := log.Option(i, j)
 				s.missing[i] += p * rare[a]
 			}
+		default: // all actions, in their order
+			s.missing[i] = floats.Dot(dst[:log.Options(i)], rare)
 		}
 		for a, p0 := range log.Pi0(i) {
 			if p := dst[a]; p > 0 {

@@ -159,13 +159,9 @@ func (j *Judge) fingerprints(rows []int) (all []policyfile.Fingerprints) {
 	names := j.actions()
 	drawn := func(a, b int) int { return cmp.Compare(Hash(1, j.keys[a]), Hash(1, j.keys[b])) }
 	rare := func(a, b int) int { return cmp.Or(cmp.Compare(j.log.Propensity[a], j.log.Propensity[b]), drawn(a, b)) }
-	some := [2][]int{slices.Clone(rows), slices.Clone(rows)}
-	slices.SortFunc(some[1], drawn)
+	some := [2][]int{rows[:min(len(rows), 25*fingerprints)], first(rows, 25*fingerprints, drawn)}
 	if j.log.Propensity != nil {
-		slices.SortFunc(some[0], rare)
-	}
-	for i := range some {
-		some[i] = some[i][:min(len(rows), 25*fingerprints)]
+		some[0] = first(rows, 25*fingerprints, rare)
 	}
 	for _, w := range kinds {
 		var keys []uint64
@@ -200,6 +196,22 @@ func (j *Judge) fingerprints(rows []int) (all []policyfile.Fingerprints) {
 		}
 	}
 	return all
+}
+
+// first are the first n rows in an order, of which the others are not sorted: there may be many.
+func first(rows []int, n int, order func(a, b int) int) (some []int) {
+	last := -1 // of n rows, once there are so many
+	for _, r := range rows {
+		if last >= 0 && order(r, last) >= 0 {
+			continue
+		}
+		if some = append(some, r); len(some) == 2*n {
+			slices.SortFunc(some, order)
+			some, last = some[:n], some[n-1]
+		}
+	}
+	slices.SortFunc(some, order)
+	return some[:min(n, len(some))]
 }
 
 // fewer are the fingerprints that a file of a later policy has: some of each kind.

@@ -8,12 +8,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
 	"golang.org/x/term"
+	"golang.org/x/text/width"
 
 	"opl/train/internal/spelling"
 )
@@ -82,12 +80,26 @@ func Wide(head []string, rows [][]string) (n int) {
 func sizes(head []string, rows [][]string) []int {
 	size := make([]int, len(head))
 	for i, h := range head {
-		size[i] = utf8.RuneCountInString(h)
+		size[i] = columns(h)
 		for _, r := range rows {
-			size[i] = max(size[i], utf8.RuneCountInString(r[i]))
+			size[i] = max(size[i], columns(r[i]))
 		}
 	}
 	return size
+}
+
+// columns is how many columns of a terminal a text takes: East Asian signs take two, combining marks none.
+func columns(text string) (n int) {
+	for _, r := range text {
+		switch k := width.LookupRune(r).Kind(); {
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case k == width.EastAsianWide || k == width.EastAsianFullwidth:
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // Write prints rows of cells under a head, as Text, Markdown or LaTeX. Text goes without lines
@@ -97,34 +109,78 @@ func Write(w io.Writer, f Format, head []string, rows [][]string) error {
 }
 
 // WriteWithin is Write for a width.
-func WriteWithin(w io.Writer, f Format, width int, head []string, rows [][]string) error {
+func WriteWithin(w io.Writer, f Format, most int, head []string, rows [][]string) error {
 	if r, ok := w.(*Recorder); ok {
 		r.blocks = append(r.blocks, Block{Head: head, Rows: rows})
 		return nil
-	}
-	opts := []tablewriter.Option{
-		tablewriter.WithHeaderAutoFormat(tw.Off),
-		tablewriter.WithHeaderAlignment(tw.AlignLeft),
-		tablewriter.WithRowAlignment(tw.AlignLeft),
-		tablewriter.WithRowAutoWrap(tw.WrapNone),
-		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
 	}
 	switch {
 	case f == LaTeX:
 		return latex(w, head, rows)
 	case f == CSV:
 		return csv.NewWriter(w).WriteAll(append([][]string{head}, rows...))
-	case f == Markdown:
-		opts = append(opts, tablewriter.WithRenderer(renderer.NewMarkdown()))
-	case Wide(head, rows)+len(head)+3 > width:
+	case f == Text && Wide(head, rows)+len(head)+3 > most:
 		return plain(w, head, rows)
 	}
-	t := tablewriter.NewTable(w, opts...)
-	t.Header(head)
-	if err := t.Bulk(rows); err != nil {
-		return err
+	return ruled(w, f == Markdown, head, lines(rows))
+}
+
+// lines are rows as tables have them: without spaces around cells, with a row more for each further line of a cell.
+func lines(rows [][]string) (all [][]string) {
+	for _, r := range rows {
+		first := len(all)
+		for i, c := range r {
+			for k, line := range strings.Split(strings.ReplaceAll(c, "\t", "    "), "\n") {
+				if first+k == len(all) {
+					all = append(all, make([]string, len(r)))
+				}
+				all[first+k][i] = strings.TrimSpace(line)
+			}
+		}
 	}
-	return t.Render()
+	return all
+}
+
+// ruled prints columns with lines between them, as Markdown or in a box.
+func ruled(w io.Writer, markdown bool, head []string, rows [][]string) error {
+	size := sizes(head, rows)
+	var b strings.Builder
+	line := func(left, between, right string, cell func(i int) string) {
+		b.WriteString(left)
+		for i := range head {
+			if i > 0 {
+				b.WriteString(between)
+			}
+			b.WriteString(cell(i))
+		}
+		b.WriteString(right + "\n")
+	}
+	rule := func(left, between, right, begin, of string) {
+		line(left, between, right, func(i int) string { return begin + strings.Repeat(of, size[i]+2-len(begin)) })
+	}
+	side := "│"
+	row := func(r []string) {
+		line(side, side, side, func(i int) string { return " " + r[i] + strings.Repeat(" ", size[i]-columns(r[i])+1) })
+	}
+	if markdown {
+		side = "|"
+		row(head)
+		rule("|", "|", "|", ":", "-")
+	} else {
+		rule("┌", "┬", "┐", "", "─")
+		row(head)
+	}
+	if !markdown && len(rows) > 0 {
+		rule("├", "┼", "┤", "", "─")
+	}
+	for _, r := range rows {
+		row(r)
+	}
+	if !markdown {
+		rule("└", "┴", "┘", "", "─")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // plain prints columns with two spaces between them, the head underlined.
@@ -143,7 +199,7 @@ func Columns(w io.Writer, indent string, rows [][]string) error {
 		var b strings.Builder
 		b.WriteString(indent)
 		for i, c := range r {
-			b.WriteString(c + strings.Repeat(" ", size[i]-utf8.RuneCountInString(c)+2))
+			b.WriteString(c + strings.Repeat(" ", size[i]-columns(c)+2))
 		}
 		if _, err := fmt.Fprintln(w, strings.TrimRight(b.String(), " ")); err != nil {
 			return err
@@ -160,7 +216,7 @@ func Wrap(width int, text string) (lines []string) {
 		switch {
 		case line == "":
 			line = word
-		case utf8.RuneCountInString(line+word) < width:
+		case columns(line+word) < width:
 			line += " " + word
 		default:
 			lines, line = append(lines, line), word
