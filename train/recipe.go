@@ -405,6 +405,9 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 			return []Share{s}, err
 		}
 	}
+	if r.Direct != nil && log.Numbers != nil && r.Learners == nil { // weights of narrow intervals cannot tell them apart
+		all = nil
+	}
 	if r.Direct != nil || log.Choices != nil {
 		for i := range all {
 			all[i].late = true

@@ -142,6 +142,17 @@ func (a Actions) Spread(dst, pi []float64, fine Actions) {
 	}
 }
 
+// Means are the means of actions over values r of those of a finer division.
+func (a Actions) Means(r []float64, fine Actions) []float64 {
+	out := make([]float64, a.K())
+	for c := range out {
+		for f, v := range r {
+			out[c] += a.Share(c, fine, f) * v
+		}
+	}
+	return out
+}
+
 // Refined divides a range as finely as two divisions of it do together, with the atoms of both. Policies of either
 // are policies of it.
 func (a Actions) Refined(b Actions) Actions {

@@ -202,6 +202,8 @@ class _Encoder:
     then the intercept, then u/‖u‖. Where the encoder imputes, a value that is missing is NaN and gives u_j = 0."""
 
     def __init__(self, o, what):
+        if isinstance(o, dict):  # null is an empty list, as opl writes it
+            o = dict(o, **{n: [] for n in ("names", "scale") if n in o and o[n] is None})
         _fields(o, "policy file: " + what, "names scale intercept unit", "center width impute missing")
         self.names = _names(o["names"], what)
         n = len(self.names)

@@ -180,6 +180,12 @@ func TestSegments_BoundsHoldTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if seed == 0 { // each has δ over their number
+			one, err := provenance.New(log).Segments(p, segments[:1], provenance.Options{Delta: delta / 4})
+			if err != nil || one[0] != gains[0] {
+				t.Errorf("alone at δ/4 %v, among four at δ %v, %v", one, gains, err)
+			}
+		}
 		bad := false
 		for c, g := range gains {
 			bad = bad || g > gain(c)

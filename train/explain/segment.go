@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -86,20 +87,13 @@ func (e *Explanation) segmentsOf(column string, log *logs.Log) ([]Segment, error
 			found[s.Name] = s.Rows
 		}
 	}
-	var out []Segment
-	for name, rows := range found {
-		out = append(out, Segment{Column: column, Name: name, rows: rows})
+	var all []provenance.Segment
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		all = append(all, provenance.Segment{Name: name, Rows: found[name]})
 	}
-	slices.SortFunc(out, func(a, b Segment) int {
-		return cmp.Or(cmp.Compare(len(b.rows), len(a.rows)), cmp.Compare(a.Name, b.Name))
-	})
-	if len(out) > mostSegments {
-		rest := Segment{Column: column, Name: fmt.Sprintf("(%d others)", len(out)-mostSegments+1)}
-		for _, s := range out[mostSegments-1:] {
-			rest.rows = append(rest.rows, s.rows...)
-		}
-		slices.Sort(rest.rows)
-		out = append(out[:mostSegments-1], rest)
+	var out []Segment
+	for _, s := range provenance.Largest(all, mostSegments) {
+		out = append(out, Segment{Column: column, Name: s.Name, rows: s.Rows})
 	}
 	return out, nil
 }

@@ -54,7 +54,7 @@ func (l *log) shape() {
 			f.Measured = fmt.Sprintf("every propensity is %.6g, the mean of 1/K %.6g", p, l.least)
 		}
 		switch {
-		case p == 1:
+		case p == 1 && l.Numbers == nil: // of numbers it is a density times a width
 			f.Severity, f.Means, f.Do = Unusable, "the logging policy never explored: no other can be "+
 				"judged", "draw actions at random, and log with what probability"
 		case d > -0.0101 && d < -1e-6:
@@ -133,6 +133,10 @@ func (l *log) meanWeight() {
 		if z > 0 {
 			f.Means, f.Do = "weights 1/(K p) cannot average more than 1: propensities are too small", "see that p "+
 				"is that of the action shown, after all filters"
+			if l.Numbers != nil {
+				f.Means, f.Do = "densities integrate to less than 1: they are too small", "log the density of the draw "+
+					"itself, per unit of the action: where draws are cut to a range, divide it by the range's probability"
+			}
 			if z > 6 && m.value > 1.1*want {
 				f.Severity = Unusable
 			}
@@ -140,6 +144,10 @@ func (l *log) meanWeight() {
 			f.Means, f.Do = "weights 1/(K p) average less than 1: propensities are too large, or not every action "+
 				"can be drawn in every context",
 				"see that p is that of the action shown; judge only policies that keep to what was on offer"
+			if l.Numbers != nil {
+				f.Means, f.Do = "densities integrate to more than 1, or numbers in part of the range are never drawn",
+					"see that density and action have one unit; give setting action-range what is drawn from"
+			}
 		}
 		if flip := flipped(); math.Abs(z) > 6 && math.Abs(flip.against(1)) < q && math.Abs(flip.value-1) < 0.2 {
 			f.Severity, f.Means, f.Do = Unusable, "1 − p fits and p does not: the column looks inverted", "log "+
@@ -157,10 +165,12 @@ func (l *log) meanWeight() {
 	}
 	g := Finding{Check: "mean propensity", Measured: fmt.Sprintf("%.4g, at least %s = %.4g", p.value, over, least),
 		Numbers: []Number{{"mean", p.value}, {"z", z}}}
-	l.judge(g, z < -q && p.value < 0.9899*least, Unusable, // .33 is of three actions
-		"actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to other "+
-			"actions",
-		"log the probability of the action shown")
+	means, do := "actions drawn by a policy have more than 1/K on average: the column looks inverted or belongs to "+
+		"other actions", "log the probability of the action shown"
+	if l.Numbers != nil {
+		means, do = "numbers that are drawn have larger densities on average", "log the density of the number shown"
+	}
+	l.judge(g, z < -q && p.value < 0.9899*least, Unusable, means, do) // .33 is of three actions
 }
 
 // bounded keeps a number within what JSON can say; one that is not defined is 0.

@@ -101,17 +101,14 @@ func (b *builder) reduce() error {
 	if of := propensityForms[b.o.PropensityForm]; of != nil {
 		r.density = of(r.density)
 	}
-	if !(r.density > 0) || math.IsInf(r.density, 0) {
+	c := n.of.Interval(v)
+	r.p, r.hasP, r.action = r.density*n.of.Width(c), true, append(r.action[:0], n.names[c]...)
+	if !(r.p > 0) || math.IsInf(r.p, 0) {
 		return bad("density", "%v is no density: want one above 0; setting propensity-form log reads logarithms",
 			r.density)
 	}
 	r.outcomes[1] = r.density
-	if err := b.family(); err != nil {
-		return err
-	}
-	c := n.of.Interval(v)
-	r.p, r.hasP, r.action = r.density*n.of.Width(c), true, append(r.action[:0], n.names[c]...)
-	return nil
+	return b.family()
 }
 
 // optionalNumber reports a column that may be empty: a number has a density or a propensity.

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
@@ -13,10 +16,11 @@ import (
 
 // Dose estimates what an interval or a number would have earned, if every row had drawn it.
 type Dose struct {
-	Number float64 `json:"number"` // the middle of an interval, or an atom
-	From   float64 `json:"from"`   // of the interval in which a number is drawn evenly
-	To     float64 `json:"to"`
-	Value  float64 `json:"value"` // of that, by snips
+	Segment string  `json:"segment,omitempty"` // whose rows these are; empty: all
+	Number  float64 `json:"number"`            // the middle of an interval, or an atom
+	From    float64 `json:"from"`              // of the interval in which a number is drawn evenly
+	To      float64 `json:"to"`
+	Value   float64 `json:"value"` // of that, by snips
 	// Low and High hold the values of all doses with probability 1 − δ.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
@@ -40,81 +44,155 @@ type DoseCurve struct {
 	Rows    int     `json:"rows"`
 	Delta   float64 `json:"delta"`
 	Logging float64 `json:"logging"` // mean reward of the log
-	Doses   []Dose  `json:"doses"`
+	Doses   []Dose  `json:"doses"`   // segment by segment
+	// Point is what the policy of [CurveOptions] would have earned, by Judged rows.
+	Point  *Kernel `json:"point,omitempty"`
+	Judged int     `json:"judged,omitempty"`
 }
 
+// CurveOptions says what a curve is of.
+type CurveOptions struct {
+	Delta, Gamma float64 // of the band
+	By           string  // a column of names: each value is a segment with a curve of its own; empty: one curve
+	// Policy, if not nil, is valued as if it played the middle of its most probable interval, or its most probable
+	// atom. Rows that had a part in it are left out.
+	Policy *policyfile.Policy
+	Fresh  bool // none had, where that cannot be seen
+	Model  RewardModel
+}
+
+// mostSegments have curves of their own: what is rarer is one.
+const mostSegments = 10
+
 // Curve values each action of a log of numbers as if every row had taken it. The band divides δ among the ends of all
-// intervals and atoms. The judge is that of the log.
-func Curve(log *logs.Log, judge *provenance.Judge, model RewardModel, delta, gamma float64) (DoseCurve, error) {
+// intervals and atoms of all segments. Segments depend on contexts alone, so it holds for them, too. The judge is that
+// of the log.
+func Curve(log *logs.Log, judge *provenance.Judge, o CurveOptions) (DoseCurve, error) {
 	if log.Numbers == nil {
 		return DoseCurve{}, errors.New("actions are names: setting action-range says that they are numbers")
 	}
 	if err := judge.Admits(); err != nil {
 		return DoseCurve{}, err
 	}
-	n, of, units := log.Len(), log.Numbers.Of, log.Units()
-	out := DoseCurve{Rows: n, Delta: delta}
-	rows := make([]int, n)
+	n, units := log.Len(), log.Units()
+	out := DoseCurve{Rows: n, Delta: o.Delta, Logging: units.At(-stat.Mean(log.Cost, nil))}
+	segments := []provenance.Segment{{Rows: make([]int, n)}}
+	for i := range n {
+		segments[0].Rows[i] = i
+	}
+	if o.By != "" {
+		var err error
+		if segments, err = provenance.Segmented(log, o.By); err != nil {
+			return out, fmt.Errorf("setting by: %w", err)
+		}
+		segments = provenance.Largest(segments, mostSegments)
+	}
+	k := kernels{log: log, predicted: make([][]float64, n)}
+	predict := Model(func(dst []float64, _ int) { clear(dst) })
+	if log.X != nil || len(log.Names()) > 0 {
+		var err error
+		if predict, err = o.Model.Learn(log, ModelOptions{}); err != nil {
+			return out, err
+		}
+	}
+	for i := range k.predicted {
+		k.predicted[i] = make([]float64, log.K())
+		predict(k.predicted[i], i)
+	}
+	if o.Policy != nil {
+		if err := k.policy(&out, judge, o); err != nil {
+			return out, err
+		}
+	}
 	flipped := *log
 	flipped.Cost = make([]float64, n)
 	for i, c := range log.Cost {
-		rows[i], flipped.Cost[i] = i, -1-c
-		out.Logging -= c / float64(n)
+		flipped.Cost[i] = -1 - c
 	}
-	out.Logging = units.At(out.Logging)
 	opposite, err := judge.Of(&flipped)
 	if err != nil {
 		return out, err
 	}
-	predict := Model(func(dst []float64, _ int) { clear(dst) })
-	if log.X != nil || len(log.Names()) > 0 {
-		if predict, err = model.Learn(log, ModelOptions{}); err != nil {
-			return out, err
-		}
-	}
-	predicted := make([][]float64, n)
-	for i := range predicted {
-		predicted[i] = make([]float64, log.K())
-		predict(predicted[i], i)
-	}
 	// Each end has the share of a value, half of what a certificate has.
-	o := certify.Options{Delta: delta / float64(of.K()), Gamma: gamma}
-	for c := range of.K() {
-		always := func(dst []float64, _ int) error {
-			clear(dst)
-			dst[c] = 1
-			return nil
-		}
-		d := Dose{Number: of.Center(c), From: of.Center(c), To: of.Center(c)}
-		if c < of.Intervals() {
-			d.From, d.To = of.Edges[c], of.Edges[c+1]
-			d.Point = lepski(log, d.Number, predicted, c)
-		}
-		var ends [2]float64
-		for k, j := range []*provenance.Judge{judge, opposite} {
-			got, err := j.Fixed(always, provenance.FixedBefore(), rows, o)
+	share := certify.Options{Delta: o.Delta / float64(log.K()*len(segments)), Gamma: o.Gamma}
+	for _, s := range segments {
+		for c := range log.K() {
+			d, err := k.dose(s.Rows, c, [2]*provenance.Judge{judge, opposite}, share)
 			if err != nil {
 				return out, fmt.Errorf("%s: %w", log.Actions[c], err)
 			}
-			ends[k] = min(1, max(0, got.Guaranteed()))
+			d.Segment = s.Name
+			out.Doses = append(out.Doses, d)
 		}
-		d.Low, d.High = ends[0], 1-ends[1]
-		sum, weight := 0.0, 0.0
-		for i, a := range log.Action {
-			if int(a) == c {
-				sum, weight = sum-log.Cost[i]/log.Propensity[i], weight+1/log.Propensity[i]
-			}
-		}
-		d.Value = min(d.High, max(d.Low, sum/weight))
-		for _, v := range []*float64{&d.Value, &d.Low, &d.High} {
-			*v = units.At(*v)
-		}
-		if k := d.Point; k != nil {
-			k.IPS, k.SNIPS, k.DR, k.SE = units.At(k.IPS), units.At(k.SNIPS), units.At(k.DR), k.SE*units.Span()
-		}
-		out.Doses = append(out.Doses, d)
 	}
 	return out, nil
+}
+
+// kernels values numbers by rows of a log.
+type kernels struct {
+	log       *logs.Log
+	predicted [][]float64 // r̂(x_i, c)
+}
+
+// dose values an action by some rows. The judges are those of the reward and its opposite.
+func (k *kernels) dose(rows []int, c int, judges [2]*provenance.Judge, o certify.Options) (Dose, error) {
+	of, units, ends := k.log.Numbers.Of, k.log.Units(), [2]float64{}
+	d := Dose{Number: of.Center(c), From: of.Center(c), To: of.Center(c)}
+	if c < of.Intervals() {
+		d.From, d.To = of.Edges[c], of.Edges[c+1]
+		d.Point = k.lepski(rows, func(int) float64 { return d.Number }, false)
+	}
+	for e, j := range judges {
+		got, err := j.Fixed(func(dst []float64, _ int) error {
+			clear(dst)
+			dst[c] = 1
+			return nil
+		}, provenance.FixedBefore(), rows, o)
+		if err != nil {
+			return d, err
+		}
+		ends[e] = min(1, max(0, got.Guaranteed()))
+	}
+	sum, weight := 0.0, 0.0
+	for _, i := range rows {
+		if int(k.log.Action[i]) == c {
+			sum, weight = sum-k.log.Cost[i]/k.log.Propensity[i], weight+1/k.log.Propensity[i]
+		}
+	}
+	d.Low, d.High = ends[0], 1-ends[1]
+	d.Value = min(d.High, max(d.Low, sum/weight))
+	for _, v := range []*float64{&d.Value, &d.Low, &d.High} {
+		*v = units.At(*v)
+	}
+	return d, nil
+}
+
+// policy values a policy that plays a number in each context.
+func (k *kernels) policy(out *DoseCurve, judge *provenance.Judge, o CurveOptions) error {
+	p, numbers := o.Policy, o.Policy.File().Numbers
+	if numbers == nil {
+		return errors.New("setting policy: its actions are names, and not numbers")
+	}
+	rows, err := judge.Untaught(p, o.Fresh)
+	if err != nil {
+		return fmt.Errorf("setting policy: %w", err)
+	}
+	plays, err := provenance.Plays(p, k.log)
+	if err != nil {
+		return err
+	}
+	pi, at := make([]float64, p.Len()), make([]float64, k.log.Len())
+	for _, i := range rows {
+		if err := plays(pi, i); err != nil {
+			return err
+		}
+		at[i] = numbers.Center(floats.MaxIdx(pi))
+		if k.log.Numbers.Of.Interval(at[i]) < 0 {
+			return fmt.Errorf("setting policy: it plays %v, which is outside of the log's range", at[i])
+		}
+	}
+	out.Judged, out.Point = len(rows), k.lepski(rows, func(i int) float64 { return at[i] }, true)
+	return nil
 }
 
 // bandwidths are how many times the bandwidth is halved, from a quarter of the range on.
@@ -122,49 +200,59 @@ const bandwidths = 6
 
 // lepski takes the largest bandwidth whose interval of two standard errors meets those of all smaller ones: its bias
 // is no larger than its error. Lepski (1992); Su et al. (2020).
-func lepski(log *logs.Log, at float64, predicted [][]float64, c int) *Kernel {
-	low, high := log.Numbers.Of.Range()
-	var best *Kernel
+func (k *kernels) lepski(rows []int, at func(i int) float64, atoms bool) (best *Kernel) {
+	low, high := k.log.Numbers.Of.Range()
 	from, to := math.Inf(-1), math.Inf(1)
-	var all []*Kernel
-	for h := (high - low) / 4; len(all) < bandwidths; h /= 2 {
-		all = append(all, smoothed(log, at, h, predicted, c))
-	}
-	for _, k := range slices.Backward(all) {
-		if !(k.SE > 0) { // no row is near
+	for b := range bandwidths {
+		e := k.smoothed(rows, at, (high-low)/4/math.Exp2(float64(bandwidths-1-b)), atoms)
+		if !(e.SE > 0) { // no row is near
 			continue
 		}
-		if k.DR-2*k.SE > to || k.DR+2*k.SE < from {
+		if e.DR-2*e.SE > to || e.DR+2*e.SE < from {
 			break
 		}
-		from, to, best = max(from, k.DR-2*k.SE), min(to, k.DR+2*k.SE), k
+		from, to, best = max(from, e.DR-2*e.SE), min(to, e.DR+2*e.SE), e
+	}
+	if best != nil {
+		u := k.log.Units()
+		best.IPS, best.SNIPS, best.DR, best.SE = u.At(best.IPS), u.At(best.SNIPS), u.At(best.DR), best.SE*u.Span()
 	}
 	return best
 }
 
-// smoothed are the estimates with Epanechnikov's kernel of a bandwidth h, which is divided by its mass within the
-// range:
+// smoothed are the estimates of playing a number t_i = at(i) in each row, with Epanechnikov's kernel of a bandwidth h,
+// which is divided by its mass within the range:
 //
-//	w_i = K((a_i − t)/h) / (h m_t π₀(a_i|x_i)),  K(u) = ¾(1 − u²) of |u| ≤ 1,  m_t = ∫ K((a − t)/h)/h da
+//	w_i = K((a_i − t_i)/h) / (h m_i π₀(a_i|x_i)),  K(u) = ¾(1 − u²) of |u| ≤ 1,  m_i = ∫ K((a − t_i)/h)/h da
 //	ips = mean(w r),  snips = Σ w r / Σ w,  dr = mean(r̂(x, t) + w (r − r̂(x, a)))
 //
-// Kallus & Zhou (2018).
-func smoothed(log *logs.Log, at, h float64, predicted [][]float64, c int) *Kernel {
-	low, high := log.Numbers.Of.Range()
+// A number that is an atom has the weight 1{a_i = t_i}/P₀(t_i|x_i) in place of that, if atoms says so. Kallus & Zhou
+// (2018).
+func (k *kernels) smoothed(rows []int, at func(i int) float64, h float64, atoms bool) *Kernel {
+	numbers, n := k.log.Numbers, float64(len(rows))
+	low, high := numbers.Of.Range()
 	whole := func(u float64) float64 { u = min(1, max(-1, u)); return .75*(u-u*u*u/3) + .5 }
-	mass := whole((high-at)/h) - whole((low-at)/h)
-	k, n, weights, squares := &Kernel{Bandwidth: h}, float64(log.Len()), 0.0, 0.0
-	for i, a := range log.Numbers.Value {
-		w, r := 0.0, -log.Cost[i]
-		if u := (a - at) / h; u > -1 && u < 1 && log.Numbers.Density[i] > 0 {
-			w = .75 * (1 - u*u) / (h * mass * log.Numbers.Density[i])
+	e, weights, squares := &Kernel{Bandwidth: h}, 0.0, 0.0
+	for _, i := range rows {
+		w, r, a, t := 0.0, -k.log.Cost[i], numbers.Value[i], at(i)
+		c, u := numbers.Of.Atom(t), (a-t)/h
+		switch {
+		case atoms && c >= 0:
+			if int(k.log.Action[i]) == c {
+				w = 1 / k.log.Propensity[i]
+			}
+		case u > -1 && u < 1 && numbers.Density[i] > 0:
+			w = .75 * (1 - u*u) / (h * (whole((high-t)/h) - whole((low-t)/h)) * numbers.Density[i])
 		}
-		k.IPS, weights = k.IPS+w*r/n, weights+w
-		x := predicted[i][c] + w*(r-predicted[i][log.Action[i]])
-		k.DR, squares = k.DR+x/n, squares+x*x/n
+		if !atoms || c < 0 {
+			c = numbers.Of.Interval(t)
+		}
+		e.IPS, weights = e.IPS+w*r/n, weights+w
+		x := k.predicted[i][c] + w*(r-k.predicted[i][k.log.Action[i]])
+		e.DR, squares = e.DR+x/n, squares+x*x/n
 	}
 	if weights > 0 {
-		k.SNIPS, k.SE = k.IPS*n/weights, math.Sqrt(max(0, squares-k.DR*k.DR)/n)
+		e.SNIPS, e.SE = e.IPS*n/weights, math.Sqrt(max(0, squares-e.DR*e.DR)/n)
 	}
-	return k
+	return e
 }

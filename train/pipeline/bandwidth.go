@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/train"
 	"opl/train/library"
 	"opl/train/logs"
@@ -16,19 +18,23 @@ import (
 // not say them.
 var divisions = []int{4, 8, 16, 32}
 
-// worthwhile is how much more reward, as a share of its range, narrower intervals must promise: wider ones have
-// smaller weights, and so tighter guarantees.
-const worthwhile = .005
+// Division is what a number of intervals promises on rows that teach.
+type Division struct {
+	Intervals int     `json:"intervals"`
+	Value     float64 `json:"value"` // estimated reward of the policy that is best with these intervals
+	Error     float64 `json:"error"` // standard error of that by weights of as many rows as certify
+}
 
-// bandwidth divides a log of numbers into the intervals that policies learned from the rows that teach earn the most
-// with, and returns it with the options that divide its rows alike. The rows that teach are halved. A policy of each
-// division is learned from one half, and valued in the contexts of the other by the model of the finest division that
-// the other half taught, which had no part in the policy. No other row is looked at.
+// bandwidth divides a log of numbers into the intervals whose policy has the largest value less its error, and returns
+// it with the options that divide its rows alike. Narrow intervals may earn more, and are guaranteed less: weights are
+// as large as intervals are narrow. The rows that teach are halved, and each half teaches a model of the finest
+// division. One says which policies are best in the contexts of the other half; the other values them, and its rows say
+// the error. No other row is looked at.
 func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Options) (*logs.Log, Options, error) {
 	if o.PriorFile != nil || o.Distil != nil {
 		return log, o, nil // the log was read as their policy divides it
 	}
-	ks := slices.Sorted(slices.Values(o.Intervals))
+	ks := slices.Compact(slices.Sorted(slices.Values(o.Intervals)))
 	if len(ks) == 0 {
 		ks = divisions
 	}
@@ -43,80 +49,71 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 	if err != nil {
 		return nil, o, err
 	}
-	var trials []*division
+	finest, err := l.rows.Divided(ks[len(ks)-1])
+	if err != nil {
+		return nil, o, err
+	}
 	half := len(l.teaching) / 2
+	rows := [2][]int{l.teaching[:half], l.teaching[half:]}
+	var rewards [2]func(row int) []float64
+	for f := range rows {
+		if rewards[f], err = l.rewards(ctx, finest, rows[f]); err != nil {
+			return nil, o, fmt.Errorf("%d intervals: %w", finest.Numbers.Of.Intervals(), err)
+		}
+	}
+	chosen, most := coarsest, math.Inf(-1)
 	for _, k := range ks {
-		d := &division{k: k, rows: [2][]int{l.teaching[:half], l.teaching[half:]}}
-		if d.log, err = l.rows.Divided(k); err != nil {
+		divided, err := log.Divided(k)
+		if err != nil {
 			return nil, o, err
 		}
-		for f, rows := range d.rows {
-			if d.model[f], err = d.learn(ctx, l, rows); err != nil {
-				return nil, o, fmt.Errorf("%d intervals: %w", k, err)
-			}
-		}
-		trials = append(trials, d)
-	}
-	finest, best, most := trials[len(trials)-1], 0, math.Inf(-1)
-	for i, d := range trials {
-		if v := d.value(finest); v > most+worthwhile || i == 0 {
-			best, most = i, v
-		}
-	}
-	divided, err := log.Divided(trials[best].k)
-	l.o.looked = l.teaching
-	return divided, l.o, err // settled, so that the rows are divided alike
-}
-
-func sigmoid(s float64) float64 { return 1 / (1 + math.Exp(-s)) }
-
-// division is a log in k intervals, with models of the reward from both halves of the rows that teach.
-type division struct {
-	k     int
-	log   *logs.Log
-	rows  [2][]int
-	model [2]func() func(row int) []float64
-}
-
-// learn learns a model from some rows.
-func (d *division) learn(ctx context.Context, l *learning, rows []int) (func() func(row int) []float64, error) {
-	if !l.table() {
-		theta, err := train.Logistic(ctx, d.log, rows, runtime.GOMAXPROCS(0))
-		return d.log.Scorers(theta), err
-	}
-	direct := train.Direct{Encoder: l.encoder, Threads: runtime.GOMAXPROCS(0)}
-	s, err := direct.Learn(ctx, d.log, rows)
-	if err != nil {
-		return nil, err
-	}
-	view, err := s.In.View(d.log, nil, runtime.GOMAXPROCS(0))
-	return view.Scorers(s.Theta), err
-}
-
-// value is what the policies of largest scores earn by the models of the finest division.
-func (d *division) value(finest *division) (sum float64) {
-	n := 0
-	for f, rows := range d.rows {
-		scores, truth := d.model[1-f](), finest.model[f]()
-		for _, r := range rows {
-			s := scores(r)
-			a := 0
-			for b, v := range s {
-				if v > s[a] {
-					a = b
+		value, square, n := 0.0, 0.0, float64(len(l.teaching))
+		for f := range rows {
+			for _, i := range rows[f] {
+				a := floats.MaxIdx(divided.Numbers.Of.Means(rewards[1-f](i), finest.Numbers.Of))
+				value += divided.Numbers.Of.Means(rewards[f](i), finest.Numbers.Of)[a] / n
+				if int(divided.Action[i]) == a {
+					x := log.Cost[i] / divided.Propensity[i]
+					square += x * x / n
 				}
 			}
-			sum += finest.within(d, a, truth(r))
-			n++
+		}
+		e, u := math.Sqrt(square/float64(len(l.certifying))), log.Units()
+		l.o.divisions = append(l.o.divisions, Division{k, u.At(value), e * u.Span()})
+		if value-e > most {
+			chosen, most = divided, value-e
 		}
 	}
-	return sum / float64(max(1, n))
+	l.o.looked = l.teaching
+	return chosen, l.o, nil // settled, so that the rows are divided alike
 }
 
-// within is the mean reward, by scores of the finest division, of action a of another.
-func (finest *division) within(d *division, a int, scores []float64) (mean float64) {
-	for c, s := range scores {
-		mean += d.log.Numbers.Of.Share(a, finest.log.Numbers.Of, c) * sigmoid(s)
+// rewards learns a model of the rewards of actions from some rows.
+func (l *learning) rewards(ctx context.Context, log *logs.Log, rows []int) (func(row int) []float64, error) {
+	var scores func(row int) []float64
+	if l.table() {
+		direct := train.Direct{Encoder: l.encoder, Threads: runtime.GOMAXPROCS(0)}
+		s, err := direct.Learn(ctx, log, rows)
+		if err != nil {
+			return nil, err
+		}
+		view, err := s.In.View(log, nil, runtime.GOMAXPROCS(0))
+		if err != nil {
+			return nil, err
+		}
+		scores = view.Scorers(s.Theta)()
+	} else {
+		theta, err := train.Logistic(ctx, log, rows, runtime.GOMAXPROCS(0))
+		if err != nil {
+			return nil, err
+		}
+		scores = log.Scorers(theta)()
 	}
-	return mean
+	return func(row int) []float64 {
+		r := slices.Clone(scores(row))
+		for a, s := range r {
+			r[a] = 1 / (1 + math.Exp(-s))
+		}
+		return r
+	}, nil
 }

@@ -103,6 +103,7 @@ type Dividing struct {
 	// 16 and 32.
 	Intervals []int
 	looked    []int // rows that intervals were chosen on, which do not certify
+	divisions []Division
 }
 
 // Readable says how rules are learned that people can read.

@@ -144,7 +144,8 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 			return nil, fmt.Errorf("%s: %w", run.Objective, err)
 		}
 	}
-	l.out.Training = Training{Run: run, Rows: log.Len(), Estimated: log.Estimated, Tried: 1}
+	l.out.Training = Training{Run: run, Rows: log.Len(), Estimated: log.Estimated, Tried: 1,
+		Divisions: o.divisions}
 	if left := provenance.LeftOut(log.LeftOut, log.Skipped); left != "" {
 		l.warn("%s", left)
 	}

@@ -111,6 +111,20 @@ func Segmented(log *logs.Log, column string) ([]Segment, error) {
 	return out, nil
 }
 
+// Largest keeps the largest segments, of which there are to be so many, and makes one of the others.
+func Largest(all []Segment, most int) []Segment {
+	slices.SortStableFunc(all, func(a, b Segment) int { return cmp.Compare(len(b.Rows), len(a.Rows)) })
+	if len(all) <= most {
+		return all
+	}
+	rest := Segment{Name: fmt.Sprintf("(%d others)", len(all)-most+1)}
+	for _, s := range all[most-1:] {
+		rest.Rows = append(rest.Rows, s.Rows...)
+	}
+	slices.Sort(rest.Rows)
+	return append(all[:most-1:most-1], rest)
+}
+
 // largeSegments is the share of the rows that a segment needs for a guardrail.
 const largeSegments = 0.05
 

@@ -86,13 +86,21 @@ func trainingFacts(l *pipeline.Learned) []html.Fact {
 			on = fmt.Sprintf("%d of %s", n, on)
 		}
 	}
-	return []html.Fact{
+	facts := []html.Fact{
 		fact("log", "%d rows, %s, %d features; propensities known: %s", t.Rows, actionsText(f), c.Encoder.Dim(),
 			l.Log.Known),
 		{Name: "rows", Value: rows},
 		fact("learned", "%s; %.1f s", learnedText(t, f), t.Seconds),
 		{Name: "estimate", Value: estimated(t.Estimate, u, on)},
 	}
+	var of []string
+	for _, d := range t.Divisions {
+		of = append(of, fmt.Sprintf("%d: %.4g ± %.2g", d.Intervals, d.Value, d.Error))
+	}
+	if of != nil {
+		facts = append(facts, fact("intervals", "%d, by rows that teach: %s", f.Numbers.Intervals(), strings.Join(of, "; ")))
+	}
+	return facts
 }
 
 // unproven says why nothing is guaranteed.

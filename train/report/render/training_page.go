@@ -43,6 +43,10 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 	if f := learningFigure(l.Training); len(f.Panels) > 0 {
 		p.Sections = append(p.Sections, html.Section{Title: "How it was learned", Figures: []html.Figure{f}})
 	}
+	if len(l.Training.Divisions) > 0 {
+		p.Sections = append(p.Sections, html.Section{Title: "Into how many intervals", Figures: []html.Figure{
+			intervalsFigure(l.Training)}})
+	}
 	if l.Log.Severity > inspect.Fine && p.Tone == html.Good {
 		p.Tone = html.Doubt
 		p.Verdict = "A policy was learned. Its bounds, below, assume what checks of the log doubt: see what they found."
@@ -51,6 +55,21 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 	checks.Tables = readTables(l.Log)
 	p.Sections = append(p.Sections, checks)
 	return p
+}
+
+// intervalsFigure draws what is promised against the number of intervals of a range of numbers.
+func intervalsFigure(t pipeline.Training) html.Figure {
+	c := figure.Curve{Name: "estimate, with its error", Style: figure.Category(0), Kind: figure.Barred}
+	p := &figure.Panel{X: "intervals", Y: "reward", LogX: true}
+	for _, d := range t.Divisions {
+		c.Add(float64(d.Intervals), d.Value, d.Value-d.Error, d.Value+d.Error, "")
+		p.At = append(p.At, float64(d.Intervals))
+	}
+	p.Curves = []figure.Curve{c}
+	return html.Figure{Caption: "The reward of the best policy of each number of intervals, by rows that teach, and its " +
+		"standard error on as many rows as certify. The largest reward less its error is taken.",
+		Figure: figure.Figure{Name: "intervals", Panels: [][]*figure.Panel{{p}},
+			Legends: []figure.Legend{{Entries: []figure.Entry{{Label: c.Name, Style: c.Style}}}}}}
 }
 
 // learningFigure draws by epoch how many rows the weights are worth, and the objective: a panel for each stage, since
