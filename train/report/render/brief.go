@@ -129,18 +129,16 @@ func BriefInspection(w io.Writer, r inspect.Report) error {
 	for i, f := range r.Findings {
 		switch {
 		case f.Severity == inspect.Fine:
-		case i == 0:
+		case i < 2:
 			printFinding(&b.Builder, f)
 		default:
 			others = append(others, f.Check)
 		}
 	}
-	switch {
-	case others != nil:
+	if others != nil {
 		wrap(&b.Builder, "also      ", strings.Join(others, ", ")+": --verbose shows them")
-	case r.Severity == inspect.Fine:
-		columnsRead(&b.Builder, r, columnsBrief)
 	}
+	columnsRead(&b.Builder, r, columnsBrief)
 	for _, f := range r.Findings {
 		if f.Severity == inspect.Fine && strings.HasPrefix(f.Measured, "columns that are not read") {
 			wrap(&b.Builder, "  ", f.Measured)

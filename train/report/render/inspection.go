@@ -68,7 +68,7 @@ func Inspection(w io.Writer, r inspect.Report) error {
 }
 
 // columnsListed is how many columns of a log the text has, and columnsBrief the short one.
-const columnsListed, columnsBrief = 40, 6
+const columnsListed, columnsBrief = 40, 12
 
 // columnsRead lists how columns were read.
 func columnsRead(b *strings.Builder, r inspect.Report, most int) {
