@@ -71,17 +71,17 @@ func (c *convolution) kernels(x, g Expr) Expr {
 }
 
 func (c *convolution) apply(name string, out tensor.Shape, x, y Expr, d func(x, y, g Expr, need []bool) []Expr) Expr {
-	var scratch [2]any // rooms of float32 and float64
+	var scratch [2]any // spaces of float32 and float64
 	r := of2(
 		func(dst, x, y []float64) { convolve(c, name, dst, x, y, 1, &scratch[1]) },
 		func(dst, x, y []float32) { convolve(c, name, dst, x, y, 1, &scratch[0]) }).as(name, c.Convolution)
 	if name == "conv" {
 		r.conv = c
 	}
-	room := windows{convolution: c}
+	space := windows{convolution: c}
 	r.vector = func(dst []float32, src [][]float32, threads int) bool {
 		if c.fits(name) {
-			room.run(name, dst, src, threads)
+			space.run(name, dst, src, threads)
 			return true
 		}
 		convolve(c, name, dst, src[0], src[1], threads, &scratch[0])
@@ -99,21 +99,21 @@ const (
 	shares = 16
 )
 
-// room is what one thread works with.
-type room[T float] struct{ patches, grad []T }
+// space is what one thread works with.
+type space[T float] struct{ patches, grad []T }
 
 // convolve computes one of the three products, a few images at a time.
 func convolve[T float](c *convolution, name string, dst, x, y []T, threads int, scratch *any) {
 	p, in, out := c.Patch(), c.In(), c.sites*c.m
 	block := max(1, blockElements/(c.sites*p))
 	blocks := (c.b + block - 1) / block
-	rooms, _ := (*scratch).([]room[T])
-	for len(rooms) < threads {
-		rooms = append(rooms, room[T]{patches: make([]T, block*c.sites*p)})
+	spaces, _ := (*scratch).([]space[T])
+	for len(spaces) < threads {
+		spaces = append(spaces, space[T]{patches: make([]T, block*c.sites*p)})
 	}
-	*scratch = rooms
-	unfold := func(seat, from, to int) []T {
-		u := rooms[seat].patches
+	*scratch = spaces
+	unfold := func(worker, from, to int) []T {
+		u := spaces[worker].patches
 		for i := from; i < to; i++ {
 			kernel.Unfold(u[(i-from)*c.sites*p:(i-from+1)*c.sites*p], x[i*in:(i+1)*in], c.runs)
 		}
@@ -121,14 +121,14 @@ func convolve[T float](c *convolution, name string, dst, x, y []T, threads int, 
 	}
 	switch name {
 	case "conv":
-		workers.Do(threads, blocks, func(seat, k int) {
+		workers.Do(threads, blocks, func(worker, k int) {
 			from, to := k*block, min(c.b, (k+1)*block)
-			times(dst[from*out:to*out], unfold(seat, from, to), y, c.m, p, false, true, false)
+			times(dst[from*out:to*out], unfold(worker, from, to), y, c.m, p, false, true, false)
 		})
 	case "conv images": // of gradients x by kernels y
-		workers.Do(threads, blocks, func(seat, k int) {
+		workers.Do(threads, blocks, func(worker, k int) {
 			from, to := k*block, min(c.b, (k+1)*block)
-			u := rooms[seat].patches[:(to-from)*c.sites*p]
+			u := spaces[worker].patches[:(to-from)*c.sites*p]
 			times(u, x[from*out:to*out], y, c.m, p, false, false, false)
 			clear(dst[from*in : to*in])
 			for i := from; i < to; i++ {
@@ -137,15 +137,15 @@ func convolve[T float](c *convolution, name string, dst, x, y []T, threads int, 
 		})
 	default: // kernels, of images x and gradients y
 		n := min(shares, blocks)
-		if len(rooms[0].grad) == 0 {
-			rooms[0].grad = make([]T, n*len(dst))
+		if len(spaces[0].grad) == 0 {
+			spaces[0].grad = make([]T, n*len(dst))
 		}
-		sums := rooms[0].grad
-		workers.Do(threads, n, func(seat, share int) {
+		sums := spaces[0].grad
+		workers.Do(threads, n, func(worker, share int) {
 			sum := sums[share*len(dst) : (share+1)*len(dst)]
 			for k := blocks * share / n; k < blocks*(share+1)/n; k++ {
 				from, to := k*block, min(c.b, (k+1)*block)
-				times(sum, y[from*out:to*out], unfold(seat, from, to), (to-from)*c.sites, p, true, false,
+				times(sum, y[from*out:to*out], unfold(worker, from, to), (to-from)*c.sites, p, true, false,
 					k > blocks*share/n)
 			}
 		})

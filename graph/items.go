@@ -20,8 +20,8 @@ type Items struct {
 	z32  func() *kernel.Items[float32]
 }
 
-// MostItems is how many items a graph of float32 can tell apart.
-const MostItems = 1 << 24
+// mostItems is how many items a graph of float32 can tell apart.
+const mostItems = 1 << 24
 
 // NewItems returns n items whose vectors row writes, when a graph of either element type first
 // needs them, twice for each.
@@ -46,8 +46,8 @@ func (z *Items) fit(x Expr, what string) (Expr, bool) {
 	switch s := x.n.Shape(); {
 	case z.n < 1 || z.p < 1 || s[1] != z.p:
 		return Fail("graph: %s of %s and %d items of %d features", what, x, z.n, z.p), true
-	case x.g.dt == tensor.Float32 && z.n > MostItems:
-		return Fail("graph: %s of %d items: float32 counts to %d, take float64", what, z.n, MostItems), true
+	case x.g.dt == tensor.Float32 && z.n > mostItems:
+		return Fail("graph: %s of %d items: float32 counts to %d, take float64", what, z.n, mostItems), true
 	}
 	return Expr{}, false
 }

@@ -36,15 +36,15 @@ type threaded[T float] struct {
 const chunks = 32
 
 type machineStep[T float] struct {
-	code  []machineInstr[T]
-	rows  int
-	tile  int // rows at a time
-	align int // chunks begin at multiples of this row
-	work  int // elements, and multiplications of those that take many
-	sums  [][]float64
-	seats []seat[T] // one for each thread
-	chunk int       // rows that a thread takes at a time
-	take  func(seat, part int)
+	code   []machineInstr[T]
+	rows   int
+	tile   int // rows at a time
+	align  int // chunks begin at multiples of this row
+	work   int // elements, and multiplications of those that take many
+	sums   [][]float64
+	spaces []workspace[T] // one for each thread
+	chunk  int            // rows that a thread takes at a time
+	take   func(worker, part int)
 }
 
 type machineInstr[T float] struct {
@@ -61,13 +61,13 @@ type machineInstr[T float] struct {
 // place is where an instruction finds a value.
 type place struct {
 	value int
-	slot  int  // in the seat's memory, −1: in data
+	slot  int  // in the workspace's memory, −1: in data
 	width int  // of a row
 	whole bool // not only the rows at hand
 }
 
-// seat is what one thread of a step works with.
-type seat[T float] struct {
+// workspace is what one thread of a step works with.
+type workspace[T float] struct {
 	slots [][]T
 	src   [][]T
 	err   error
@@ -136,7 +136,7 @@ func newMachine[T float](dt tensor.Dtype, p *plan) (*threaded[T], error) {
 	}
 	for k := range m.steps {
 		s := &m.steps[k]
-		s.take = func(seat, part int) { m.through(s, &s.seats[seat], part*s.chunk, min(s.rows, (part+1)*s.chunk)) }
+		s.take = func(worker, part int) { m.through(s, &s.spaces[worker], part*s.chunk, min(s.rows, (part+1)*s.chunk)) }
 	}
 	return m, nil
 }
@@ -217,17 +217,17 @@ func (m *threaded[T]) prepare(p *plan, s step, kept []bool) machineStep[T] {
 	ms.tile = min(s.rows, max(1, cacheBytes/(total*int(unsafe.Sizeof(z)))))
 	// A few dozen chunks, of whole groups.
 	ms.chunk = (max(ms.tile, s.rows/chunks) + ms.align - 1) / ms.align * ms.align
-	ms.seats = []seat[T]{newSeat[T](widths, ms.tile)}
+	ms.spaces = []workspace[T]{newWorkspace[T](widths, ms.tile)}
 	for range maxThreads - 1 {
 		if ms.work >= splitElements {
-			ms.seats = append(ms.seats, newSeat[T](widths, ms.tile))
+			ms.spaces = append(ms.spaces, newWorkspace[T](widths, ms.tile))
 		}
 	}
 	return ms
 }
 
-func newSeat[T float](widths []int, tile int) seat[T] {
-	s := seat[T]{src: make([][]T, 8)}
+func newWorkspace[T float](widths []int, tile int) workspace[T] {
+	s := workspace[T]{src: make([][]T, 8)}
 	for _, w := range widths {
 		s.slots = append(s.slots, make([]T, w*tile))
 	}
@@ -251,7 +251,7 @@ func (m *threaded[T]) run(threads int) error {
 		if s.rows == 0 {
 			err = m.whole(&s.code[0], threads)
 		} else {
-			err = m.split(s, min(threads, len(s.seats)))
+			err = m.split(s, min(threads, len(s.spaces)))
 		}
 		if err != nil {
 			return err
@@ -272,16 +272,16 @@ func (m *threaded[T]) run(threads int) error {
 // split takes a step's rows through it on several threads. Rows do not depend
 // on one another, so the result is the same for any number of them.
 func (m *threaded[T]) split(s *machineStep[T], threads int) error {
-	for t := range s.seats {
-		s.seats[t].err = nil
+	for t := range s.spaces {
+		s.spaces[t].err = nil
 	}
 	if threads > 1 {
 		workers.Do(threads, (s.rows+s.chunk-1)/s.chunk, s.take)
 	} else {
-		m.through(s, &s.seats[0], 0, s.rows)
+		m.through(s, &s.spaces[0], 0, s.rows)
 	}
-	for t := range s.seats {
-		if err := s.seats[t].err; err != nil {
+	for t := range s.spaces {
+		if err := s.spaces[t].err; err != nil {
 			return err
 		}
 	}
@@ -328,7 +328,7 @@ func panicked(o fmt.Stringer, err *error) {
 }
 
 // through takes rows lo to hi through a step, a tile at a time.
-func (m *threaded[T]) through(s *machineStep[T], t *seat[T], lo, hi int) {
+func (m *threaded[T]) through(s *machineStep[T], t *workspace[T], lo, hi int) {
 	if t.err != nil {
 		return
 	}
@@ -360,7 +360,7 @@ func (m *threaded[T]) through(s *machineStep[T], t *seat[T], lo, hi int) {
 }
 
 // at returns rows lo to hi of a value, or the whole of it.
-func (m *threaded[T]) at(t *seat[T], p place, lo, hi int) []T {
+func (m *threaded[T]) at(t *workspace[T], p place, lo, hi int) []T {
 	switch {
 	case p.slot >= 0:
 		return t.slots[p.slot][:(hi-lo)*p.width]

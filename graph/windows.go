@@ -23,7 +23,7 @@ type windows struct {
 	pool    *kernel.Pooling // of what kernels make of an image, unless nil
 	weights []float32       // [patch×m], or rows of kernels from the last to the first
 	sums    []float32       // of kernels' gradients [shares×patch×m]
-	seats   []window
+	spaces  []window
 }
 
 // window is what one thread works with: an image with its border, what kernels make of it, and the gradient of that.
@@ -40,12 +40,12 @@ func (c *convolution) fits(name string) bool {
 	return simd.HasWindows() && columns%16 == 0 && w >= 4
 }
 
-// ready makes room for threads.
+// ready makes a work space for each thread.
 func (c *windows) ready(threads int) {
 	if len(c.weights) == 0 {
 		c.weights = make([]float32, c.m*c.Patch())
 	}
-	for len(c.seats) < threads {
+	for len(c.spaces) < threads {
 		var w window
 		if c.Pad > 0 {
 			w.padded = make([]float32, (c.Height+2*c.Pad)*(c.Width+2*c.Pad)*c.Channels)
@@ -53,7 +53,7 @@ func (c *windows) ready(threads int) {
 		if c.pool != nil {
 			w.y, w.g = make([]float32, c.sites*c.m), make([]float32, c.sites*c.m)
 		}
-		c.seats = append(c.seats, w)
+		c.spaces = append(c.spaces, w)
 	}
 }
 
@@ -73,13 +73,13 @@ func (c *windows) run(name string, dst []float32, src [][]float32, threads int) 
 		c.kernelsOf(dst, src[0], src[2], threads)
 	default:
 		c.turn(src[1])
-		workers.Do(threads, c.b, func(seat, i int) {
-			to, x := image(dst, c.b, i), c.bordered(src[0], seat, i)
+		workers.Do(threads, c.b, func(worker, i int) {
+			to, x := image(dst, c.b, i), c.bordered(src[0], worker, i)
 			if c.pool == nil {
 				c.make(to, x)
 				return
 			}
-			y := c.seats[seat].y
+			y := c.spaces[worker].y
 			c.make(y, x)
 			kernel.Pool(to, y, *c.pool)
 		})
@@ -103,13 +103,13 @@ func (c *windows) turn(w []float32) {
 func (c *windows) row() int { return (c.Width + 2*c.Pad) * c.Channels }
 
 // bordered is image i with its border.
-func (c *windows) bordered(x []float32, seat, i int) []float32 {
+func (c *windows) bordered(x []float32, worker, i int) []float32 {
 	x = image(x, c.b, i)
 	if c.Pad == 0 {
 		return x
 	}
-	c.border(c.seats[seat].padded, x, true)
-	return c.seats[seat].padded
+	c.border(c.spaces[worker].padded, x, true)
+	return c.spaces[worker].padded
 }
 
 // border copies an image into padded, within its border, or out of it.
@@ -143,10 +143,10 @@ func (c *windows) imagesOf(dst, g, weights []float32, threads int) {
 			copy(c.weights[((c.Size-1-u)*c.m+o)*run:][:run], weights[o*c.Patch()+u*run:])
 		}
 	}
-	workers.Do(threads, c.b, func(seat, i int) {
+	workers.Do(threads, c.b, func(worker, i int) {
 		g, dx := image(g, c.b, i), image(dst, c.b, i)
 		if c.Pad > 0 {
-			dx = c.seats[seat].padded
+			dx = c.spaces[worker].padded
 		}
 		clear(dx)
 		const cols = 32 // of which the weights stay in the first cache
@@ -174,12 +174,12 @@ func (c *windows) kernelsOf(dst, x, g []float32, threads int) {
 	}
 	p := simd.Windows{Rows: run, Cols: c.m, CRow: c.m, Runs: h, Len: w, Row: 1, Run: c.row(), Step: c.Channels,
 		BRun: w * c.m, BRow: c.m, Tiles: c.Size, ATile: c.row(), CTile: run * c.m}
-	workers.Do(threads, n, func(seat, share int) {
+	workers.Do(threads, n, func(worker, share int) {
 		sum := image(c.sums, n, share)
 		for i := c.b * share / n; i < c.b*(share+1)/n; i++ {
-			x, g := c.bordered(x, seat, i), image(g, c.b, i)
+			x, g := c.bordered(x, worker, i), image(g, c.b, i)
 			if c.pool != nil {
-				s := &c.seats[seat]
+				s := &c.spaces[worker]
 				c.make(s.y, x)
 				kernel.Unpool(s.g, s.y, g, *c.pool)
 				g = s.g
@@ -239,7 +239,7 @@ func (c *convolution) pooledKernels(x, w, g Expr, p kernel.Pooling) Expr {
 
 // pooling is a run of images, kernels and, of pooledKernels, gradients.
 func (c *convolution) pooling(name string, p kernel.Pooling) run {
-	room := windows{convolution: c, pool: &p}
+	space := windows{convolution: c, pool: &p}
 	var scratch any
 	var y, g []float32 // of all images, without vector kernels
 	return run{
@@ -259,7 +259,7 @@ func (c *convolution) pooling(name string, p kernel.Pooling) run {
 			if !c.fits(name) {
 				return false
 			}
-			room.run(name, dst, src, threads)
+			space.run(name, dst, src, threads)
 			return true
 		},
 	}.as(name, c.Convolution, p)

@@ -55,7 +55,7 @@ type Config struct {
 	checked bool       // the log is some rows of one that is learnable
 }
 
-// Epoch is what an epoch gave.
+// Epoch reports one pass over the rows.
 type Epoch struct {
 	Stage       string            // of a recipe: what is being learned, such as "prior"
 	Number      int               // from 1
@@ -80,7 +80,7 @@ type Progress struct {
 	Cost          float64
 }
 
-// Result is what a training gives.
+// Result is the outcome of a training.
 type Result struct {
 	Params      *objectives.Params
 	Policy      policies.Policy

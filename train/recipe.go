@@ -74,7 +74,7 @@ type Share struct {
 // alone is a mixture of one.
 func alone(theta []float64, in *Representation) []Share { return []Share{{1, theta, in}} }
 
-// Certified is what a Recipe gives.
+// Certified is the result of a Recipe.
 type Certified struct {
 	Policy      policies.Policy    // argmax, with the floor
 	Posterior   policies.Posterior // its scores Mu, Sigma 0, and in Prior.Taught who learned them
@@ -231,7 +231,7 @@ const (
 func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Share, at int, rows []int) (float64, error),
 	enough func(best teacher, learned []Share) ([]int, error)) (of []Share, best teacher, err error) {
 	if len(rows) < 5 {
-		return nil, best, fmt.Errorf("train: %d rows to learn from, want at least 5", len(rows))
+		return nil, best, fmt.Errorf("train: the log is too small: %d rows are left to learn from, want at least 5", len(rows))
 	}
 	if len(all) == 0 {
 		return nil, best, errors.New("train: none of the learners named fits this log: tables have at most 512 features and 100 actions")

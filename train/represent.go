@@ -96,7 +96,7 @@ func Layered(layers []features.Layer) *Representation {
 	return &Representation{ready: layers}
 }
 
-// Layers are those of a chain of layers, for a policy file, with the scale of the contexts in
+// Layers returns the layers of the representation, for a policy file, with the scale of the contexts in
 // the first; nil of nil. Another representation is an error.
 func (r *Representation) Layers() ([]features.Layer, error) {
 	switch {

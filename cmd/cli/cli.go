@@ -42,7 +42,7 @@ const statuses = `Exit statuses: 0 done, 1 an error (a line on stderr, no result
   inspect    fine                      doubtful                   unusable
   certify    better than what logged   guaranteed, but not that   nothing is guaranteed
   select     ship                      selected, not to ship      none is selected
-  merge      as certify, of its parts
+  merge      as certify, of its partial results
   train      the policy is written     nothing learned: keep what plays
   monitor    the claim may be true     the claim is refuted
   gradcheck  no gradient is off (else 1)

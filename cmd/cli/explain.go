@@ -58,7 +58,8 @@ so. Which row is of which segment must not depend on its action or reward.
 				return flagError(err)
 			}
 			return conclusion{answer: e, text: shown(render.Explanation, e),
-				page: checked(render.ExplanationPage, e, judge)}.write(cmd, format, &page)
+				brief: shown(render.BriefExplanation, e),
+				page:  checked(render.ExplanationPage, e, judge)}.write(cmd, format, &page)
 		},
 	}
 	fl := cmd.Flags()
@@ -69,6 +70,7 @@ so. Which row is of which segment must not depend on its action or reward.
 	want(fl, "depth", "1 to 5", func() bool { return o.Depth >= 1 && o.Depth <= 5 })
 	fl.BoolVar(&o.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")
 	addFormat(fl, &format)
+	addVerbose(fl)
 	page.add(fl)
 	f.add(fl)
 	return cmd

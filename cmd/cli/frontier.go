@@ -35,7 +35,7 @@ func frontierCommand(lib library.Library) *cobra.Command {
 	f := frontierFlags{readFlags: reading(lib), o: pipeline.Options{Settings: train.DefaultSettings()}}
 	cmd := &cobra.Command{
 		Use:   "frontier FILE [FILE...]",
-		Short: "the path of policies between the reward and another outcome, with bounds that hold for all of it",
+		Short: "learn policies between the reward and another outcome, with bounds that hold for all of them",
 		Long: `frontier learns --points policies, from the one that earns the most to the one that keeps
 the outcome of --guardrail or --budget the best, and certifies each.
 

@@ -26,7 +26,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "monitor POLICY FILE",
-		Short: "what a served policy earns beside what was guaranteed of it",
+		Short: "test whether a served policy earns what was guaranteed of it",
 		Long: `monitor says whether a served policy earns what was guaranteed.
 
 It reads the joined log and bets against the guarantee in the policy file, or against
@@ -97,10 +97,11 @@ speaks against the claim. 3: it is refuted. 1: an error.
 			w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
 			warnings = append(doubts(judge.Found()), warnings...)
 			text := func(out io.Writer) error {
+				writeWatch(out, w, others, p, rows, delta)
 				for _, doubt := range warnings {
 					fmt.Fprintf(out, "warning     %s\n", doubt)
 				}
-				return writeWatch(out, w, others, p, rows, delta)
+				return nil
 			}
 			return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w, others, list(warnings)}, text: text,
 				end: end}.write(cmd,
@@ -165,7 +166,8 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 	}
 	at := slices.Index(log.Policies, p.Hash())
 	if at < 0 {
-		return nil, 0, fmt.Errorf("no row is by the policy %.12s: its column policy has %q", p.Hash(), log.Policies)
+		return nil, 0, fmt.Errorf("no row was logged by policy %.12s: the column policy, which opl join writes, has %q",
+			p.Hash(), log.Policies)
 	}
 	var of []int
 	for i, by := range log.Logger {
@@ -266,14 +268,23 @@ func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uin
 	return all, warnings, nil
 }
 
+// writeWatch prints the verdict and what to do, then the numbers behind it.
 func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *policyfile.Policy, rows int,
-	delta float64) error {
+	delta float64) {
 	units, share := "", delta/float64(1+len(others))
 	if rows != w.Rows {
 		units = fmt.Sprintf(" in %d groups", w.Rows)
 	}
-	fmt.Fprintf(out, "policy %.12s: %d rows%s\nearned      %.4f ± %.4f on average\nclaimed     %.4f or more\n",
-		p.Hash(), rows, units, w.Mean, w.SE, w.Claim)
+	verdict := "nothing speaks against the claim at this level; next: let it play"
+	if i := slices.IndexFunc(others, refutedOutcome); i >= 0 && !w.Refuted(share) {
+		verdict = fmt.Sprintf("%s breaks its limit (wrong with probability at most %.2g); next: go back to the policy "+
+			"before", others[i].Column, delta)
+	} else if w.Refuted(share) {
+		verdict = fmt.Sprintf("the claim is false (wrong with probability at most %.2g): its largest e-value came after "+
+			"row %d; next: go back to the policy before", delta, w.At)
+	}
+	fmt.Fprintf(out, "%s\npolicy %.12s: %d rows%s\nearned      %.4f ± %.4f on average\nclaimed     %.4f or more\n",
+		verdict, p.Hash(), rows, units, w.Mean, w.SE, w.Claim)
 	fmt.Fprintf(out, "e-value     %.4g against the claim, at most %.4g so far; %.4g refutes it\n", w.E, w.Most, 1/share)
 	for _, o := range others {
 		side, said := "or more", "not refuted"
@@ -286,13 +297,4 @@ func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *poli
 		fmt.Fprintf(out, "%-11s %.4g ± %.2g on average, claimed %.4g %s; e-value at most %.4g: %s\n", o.Name, o.Mean, o.SE,
 			o.Claim, side, o.Most, said)
 	}
-	verdict := "nothing speaks against the claim at this level"
-	if i := slices.IndexFunc(others, refutedOutcome); i >= 0 && !w.Refuted(share) {
-		verdict = fmt.Sprintf("%s is not kept, but with probability %.2g", others[i].Column, delta)
-	} else if w.Refuted(share) {
-		verdict = fmt.Sprintf("the claim is false, but with probability %.2g: its largest e-value came after row %d",
-			delta, w.At)
-	}
-	_, err := fmt.Fprintln(out, verdict)
-	return err
 }

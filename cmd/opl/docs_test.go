@@ -190,13 +190,13 @@ func alike(shown, printed string) bool {
 
 // TestProse holds the pages to what CONTRIBUTING.md says of sentences: at most 18 words on average by page, none above
 // 40, lines of 100 columns, 18,000 words outside of reference and evidence. Exempt are the generated pages, which are
-// as the code has them, and evidence/speed.md.
+// as the code has them.
 func TestProse(t *testing.T) {
 	total := 0
 	for _, page := range pages(t, "CONTRIBUTING.md") {
 		reference := strings.HasPrefix(page, "docs/reference/") || strings.HasPrefix(page, "docs/evidence/")
 		text := readPage(t, page)
-		free := strings.HasPrefix(text, "<!-- Written by go generate") || page == "docs/evidence/speed.md"
+		free := strings.HasPrefix(text, "<!-- Written by go generate")
 		words, sentences := 0, 0
 		for _, s := range sentencesOf(text) {
 			n := len(strings.Fields(s))

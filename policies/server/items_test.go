@@ -171,7 +171,7 @@ func TestDecideItems(t *testing.T) {
 func TestBadItems(t *testing.T) {
 	with, without := shopPolicy(t, 5, nil), shopPolicy(t, 0, nil)
 	good := `{"id":"a","price":1,"brand":"0"}`
-	many := `"i\"1"` + strings.Repeat(`,"x"`, MaxOffered)
+	many := `"i\"1"` + strings.Repeat(`,"x"`, maxOffered)
 	for _, c := range []struct {
 		p      *policyfile.Policy
 		strict bool

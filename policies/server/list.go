@@ -13,8 +13,8 @@ import (
 	"opl/policies/propensity"
 )
 
-// MaxSlots is the most slots of a list.
-const MaxSlots = 50
+// maxSlots is the most slots of a list.
+const maxSlots = 50
 
 // lists stands before what a log is among whose decisions are lists.
 const lists = "lists of "

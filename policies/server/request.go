@@ -26,8 +26,8 @@ const (
 
 // Limits of what a request may offer and ask for.
 const (
-	MaxOffered = 4096 // actions
-	MaxTop     = 100
+	maxOffered = 4096 // actions
+	maxTop     = 100
 )
 
 // columns knows the names that contexts, or actions, may have, and where an encoder has their values.
@@ -252,9 +252,9 @@ func (q *request) fields(c *columns) error {
 				return fmt.Errorf("%s: the policy's actions have no features: it chooses among all of its own, and "+
 					"answers the propensities of all", field)
 			case field == "top":
-				err = q.parseCount("top", "actions", MaxTop, &q.top)
+				err = q.parseCount("top", "actions", maxTop, &q.top)
 			case field == "slots":
-				err = q.parseCount("slots", "slots", MaxSlots, &q.slots)
+				err = q.parseCount("slots", "slots", maxSlots, &q.slots)
 			case len(q.setText) > 0:
 				return fmt.Errorf("%s: comes twice, or both of actions and offered are there", field)
 			default:
@@ -336,8 +336,8 @@ func (q *request) parseSet(field string, c *columns) error {
 	_, err := q.json.ReadToken()
 	q.setText = append(append(append(q.setText, '"'), field...), `":[`...)
 	for i := 0; err == nil && q.json.PeekKind() != ']'; i++ {
-		if i == MaxOffered {
-			return fmt.Errorf("%s: more than %d", field, MaxOffered)
+		if i == maxOffered {
+			return fmt.Errorf("%s: more than %d", field, maxOffered)
 		}
 		if i > 0 {
 			q.setText = append(q.setText, ',')

@@ -410,7 +410,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 		// else it would be kept
 		bytes := cap(k.body) + cap(k.line) + cap(k.out) + cap(q.context) + cap(q.setText) + cap(q.item.flat) +
 			32*len(q.other)
-		if bytes <= 4*largeBody && (q.set == nil || q.set.Len() <= MaxOffered/4) {
+		if bytes <= 4*largeBody && (q.set == nil || q.set.Len() <= maxOffered/4) {
 			s.pool.Put(k)
 		}
 	}()

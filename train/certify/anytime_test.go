@@ -16,7 +16,7 @@ import (
 // At every log there is, the e-value at any time is the mean of those of the logs that are longer
 // by a row: a martingale, which begins at 1. Where it is 1/δ of its share at some row, or the bounds
 // are wrong at some row, has a probability of at most δ.
-func TestAnyTimeMartingale(t *testing.T) {
+func TestAnyTime_IsAMartingale(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		w          world
@@ -94,7 +94,7 @@ func TestAnyTimeMartingale(t *testing.T) {
 // Rows of several logs, of which a later one's propensities depend on the rewards before, are
 // of other formats and in other clusters: the mean is 1 at the risk, and at most 1 at the gain over
 // the mix of what logged them.
-func TestPool(t *testing.T) {
+func TestPool_HasMeanOneOverSeveralLogs(t *testing.T) {
 	w := two()
 	pi := [][]float64{{0, 1}, {1, 0}}
 	risk, first := w.risks(pi)
@@ -141,7 +141,7 @@ func TestPool(t *testing.T) {
 }
 
 // A pool says what one log of all rows says, whatever it is cut into.
-func TestPoolIsOne(t *testing.T) {
+func TestPool_SaysWhatOneLogOfAllRowsSays(t *testing.T) {
 	w := three()
 	pi := [][]float64{{.1, .7, .2}, {.6, .1, .3}}
 	done := 0
@@ -169,7 +169,7 @@ func TestPoolIsOne(t *testing.T) {
 
 // A Γ of 1.01, to which the inspection may raise it after a look, makes no e-value larger: what
 // the bounds say at either is false only where that of Γ = 1 is.
-func TestAnyTimeGamma(t *testing.T) {
+func TestAnyTime_AllowsARaisedGamma(t *testing.T) {
 	w := three()
 	pi := [][]float64{{.1, .7, .2}, {.6, .1, .3}}
 	risk, logging := w.risks(pi)
@@ -194,7 +194,7 @@ func TestAnyTimeGamma(t *testing.T) {
 // Exactly: in a world of one context, where π plays an action of propensity 1/4 that earns 1 half
 // of the time, a log is the number of its rows that did. Looked at after each of 20,000 rows,
 // the bound of one look fails with more than its δ/2, and that at any time with less.
-func TestLooks(t *testing.T) {
+func TestAnyTime_HoldsAtEveryLook(t *testing.T) {
 	const weight, chance, share, looks = 4, .5 / 4, .025, 20_000
 	for _, anyTime := range []bool{false, true} {
 		at := make([]float64, looks+2) // probability of k such rows, and no failure so far
@@ -247,7 +247,7 @@ func (w world) draw(r *rand.Rand, n int) *logs.Log {
 
 // Logs of 8,000 rows looked at every 500, and three rounds of 500 rows whose propensities depend on the
 // rewards before, looked at after each: how many have a false bound at some look.
-func TestAnyTimeRates(t *testing.T) {
+func TestAnyTime_FailsAsRarelyAsPromised(t *testing.T) {
 	logsOf := 10
 	if os.Getenv("OPL_LONG") != "" {
 		logsOf = 1000
@@ -313,7 +313,7 @@ func TestAnyTimeRates(t *testing.T) {
 }
 
 // A policy that rows choose has no bound at any time.
-func TestAnyTimeRefused(t *testing.T) {
+func TestAnyTime_RefusesAPosterior(t *testing.T) {
 	l := two().draw(rand.New(rand.NewPCG(1, 1)), 20)
 	if _, err := certify.Posterior(propensity.Gaussian{}, around(2, [2]int{0, 1}, 1), l, []int{0, 1}, certify.Options{AnyTime: true}); err == nil || !strings.Contains(err.Error(), "fixed before the rows") {
 		t.Error(err)

@@ -167,7 +167,7 @@ type Bound struct {
 	Terms  []weights.Term `json:"terms"`  // what Risk is made of
 }
 
-// Bounds are what holds of a policy, all of it together with probability 1 − δ, if the
+// Bounds hold for a policy, all of them together with probability 1 − δ, if the
 // rows are what the package comment assumes and no row had a part in what must be fixed.
 // Package provenance judges that, and it alone makes a certificate of them.
 type Bounds struct {

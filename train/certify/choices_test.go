@@ -111,7 +111,7 @@ func wrong(l *logs.Log) []*certify.RewardModel {
 // Where rows offer sets of their own, the mean of the e-value is 1 as it is where all offer the
 // same: of every kind, in chunks, at any time, and of several logs together. An action of the set that
 // the log does not have is among most of these logs.
-func TestMeanIsOneOfSets(t *testing.T) {
+func TestEValue_HasMeanOneOnSets(t *testing.T) {
 	w := shelves()
 	for _, c := range []struct {
 		name    string
@@ -170,7 +170,7 @@ func TestMeanIsOneOfSets(t *testing.T) {
 // What the logging policy never plays earns nothing that could be counted: the mean is below 1, with
 // propensities of 0 and at their floor, and so it is for propensities that are known up to a factor. Logged
 // propensities alone serve as those of all do where there is no model.
-func TestSetsWithoutSupport(t *testing.T) {
+func TestSets_CountNothingForActionsNeverPlayed(t *testing.T) {
 	w := shelves()
 	risk, logging := w.risks(t, played(propensity.Softmax{}))
 	var gamma, gammaGain float64
@@ -236,7 +236,7 @@ func TestSetsWithoutSupport(t *testing.T) {
 }
 
 // Posteriors are refused, whose scores would have to be independent.
-func TestSetsRefuse(t *testing.T) {
+func TestSets_RefusePosteriors(t *testing.T) {
 	l := shelves().log([]int{0, 1}, []int{1, 2}, []float64{0, 1})
 	if _, err := certify.Posterior(propensity.Gaussian{}, around(4, [2]int{}, 1), l, []int{0, 1}, certify.Options{}); err == nil || !strings.Contains(err.Error(), "share parameters") {
 		t.Errorf("error %v", err)
@@ -250,7 +250,7 @@ func TestSetsRefuse(t *testing.T) {
 // With a catalogue of 100,000 actions that are drawn uniformly nothing is guaranteed, and the bounds
 // say how often the policy's choice was played and how often it should be; where it is that often, half of
 // the reward is guaranteed in most logs.
-func TestCatalogue(t *testing.T) {
+func TestCatalogue_GuaranteesNothingOfUniformDraws(t *testing.T) {
 	const k, n, reward = 100_000, 20_000, .4
 	r := rand.New(rand.NewPCG(3, 4))
 	draw := func(play float64) certify.Bounds {

@@ -39,7 +39,7 @@ func greedy(l *logs.Log, rows []int) (pi [][]float64, model *certify.RewardModel
 // Policies and models that were learned from earlier chunks: the e-values of the mixture, at its
 // true risk and gain, have at most the mean 1 over all logs there are. It is above 1 for policies that saw
 // their own chunk, for two chunks that taught each other's policy, and for weights that are not those of the clusters.
-func TestChunks(t *testing.T) {
+func TestChunks_HaveMeanOneAtMost(t *testing.T) {
 	w := two()
 	for _, c := range []struct {
 		name   string
@@ -113,7 +113,7 @@ func TestChunks(t *testing.T) {
 }
 
 // Weights are the shares of clusters, a single chunk is a fixed policy, and what cannot be is refused.
-func TestChunksOfUnits(t *testing.T) {
+func TestChunks_WeighClusters(t *testing.T) {
 	w := two()
 	pi := [][]float64{{1, 0}, {0, 1}}
 	done := false

@@ -14,7 +14,7 @@ var contrasts = []certify.Contrast{{Logged: 1}, {Logged: .9}, {Logged: 1.3, Shif
 
 // Whatever it is measured against, from above and from below, with models and without, the e-value of a fixed policy
 // has the mean 1 exactly at the true mean, over all logs there are.
-func TestContrastMeanIsOne(t *testing.T) {
+func TestContrast_HasMeanOne(t *testing.T) {
 	w, pi := three(), [][]float64{{.1, .7, .2}, {1, 0, 0}}
 	risk, logging := w.risks(pi)
 	for _, c := range contrasts {
@@ -52,7 +52,7 @@ func TestContrastMeanIsOne(t *testing.T) {
 
 // Where costs are missing, whatever they are and whatever they are missing by, the e-value's mean is at most 1; and
 // not all is lost.
-func TestContrastMissing(t *testing.T) {
+func TestContrast_CountsMissingCostsAsWorst(t *testing.T) {
 	w, pi := two(), [][]float64{{1, 0}, {0, 1}}
 	risk, logging := w.risks(pi)
 	for _, c := range contrasts {
@@ -98,7 +98,7 @@ func TestContrastMissing(t *testing.T) {
 }
 
 // The evidence is what a plain loop makes of the formulas: ls, rows that lack the cost, clusters.
-func TestContrastByHand(t *testing.T) {
+func TestContrast_IsThePlainLoop(t *testing.T) {
 	const n, clusters = 60, 30
 	r := rand.New(rand.NewPCG(3, 4))
 	l := &logs.Log{Actions: logs.Numbered(2)}
@@ -172,7 +172,7 @@ func rowsTo(n int) []int {
 }
 
 // No row, whatever it is, brings an e-value to 0 or below: 1 − ℓX is above 0.
-func TestContrastFactors(t *testing.T) {
+func TestContrast_KeepsFactorsPositive(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
 		p := math.Exp(-12 * r.Float64())
@@ -200,7 +200,7 @@ func TestContrastFactors(t *testing.T) {
 }
 
 // A contrast that is none is refused, and so is one of a posterior.
-func TestContrastRefused(t *testing.T) {
+func TestContrast_RefusesWhatItCannotBound(t *testing.T) {
 	l := &logs.Log{Actions: logs.Numbered(2), Action: []int32{0}, Cost: []float64{0}, Propensity: []float64{.5}}
 	for _, c := range []certify.Contrast{{Logged: -1}, {Logged: math.NaN()}, {Logged: math.Inf(1)}, {Shift: math.NaN()}} {
 		if _, err := certify.Fixed(nil, []float64{.5}, l, []int{0}, certify.Options{Contrast: &c}); err == nil {

@@ -95,7 +95,7 @@ func models(l *logs.Log) []*certify.RewardModel {
 
 // Whatever the kinds and groups, the e-value of a fixed policy has the mean 1 exactly, at
 // its true risk and gain, over all logs there are: nothing is left out, and nothing wasted.
-func TestMeanIsOne(t *testing.T) {
+func TestEValue_HasMeanOne(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		w         world
@@ -177,7 +177,7 @@ func TestViolations(t *testing.T) {
 }
 
 // A bound is where the e-value is 1/δ of its share, and never outside what rewards are.
-func TestInversion(t *testing.T) {
+func TestBound_IsWhereTheEValueIsItsShare(t *testing.T) {
 	w := three()
 	pi := [][]float64{{0, 1, 0}, {1, 0, 0}}
 	inside := 0
@@ -235,7 +235,7 @@ func shrunk(r, s float64) float64 {
 }
 
 // By hand: log of the mixture, as section 8 of the mathematics has it.
-func TestPosteriorByHand(t *testing.T) {
+func TestPosterior_IsThePlainFormula(t *testing.T) {
 	w := three()
 	fam := propensity.Gaussian{}
 	q := around(3, [2]int{1, 0}, .5)
@@ -297,7 +297,7 @@ func TestPosteriorByHand(t *testing.T) {
 }
 
 // A group of equal rows is one row to a posterior, too: exact or drawn, with models or not.
-func TestPosteriorOfGroups(t *testing.T) {
+func TestPosterior_CountsAGroupAsOneRow(t *testing.T) {
 	w := two()
 	q := around(2, [2]int{0, 1}, .5)
 	for _, fam := range []propensity.Family{propensity.Gaussian{}, sampled{}} {
@@ -323,7 +323,7 @@ func TestPosteriorOfGroups(t *testing.T) {
 
 // Who chooses among priors after seeing the rows must say how many: without, the mean of the
 // largest e-value is above 1, with it is not.
-func TestChoiceAmongPriors(t *testing.T) {
+func TestPosterior_PaysForTheChoiceAmongPriors(t *testing.T) {
 	w := two()
 	fam := propensity.Gaussian{}
 	var free, paid, freeGain, paidGain float64
@@ -360,7 +360,7 @@ func TestChoiceAmongPriors(t *testing.T) {
 // A posterior that was chosen on the rows pays by its divergence. Of 1,000 actions that all earn
 // the same, it goes to the one that happened to earn in a log of one row: the mean of the largest
 // e-value is at most 1, and above it where only half of the divergence is paid.
-func TestChoiceOfPosterior(t *testing.T) {
+func TestPosterior_PaysByItsDivergence(t *testing.T) {
 	const k, reward = 1000, .3
 	fam := propensity.Gaussian{}
 	prior := propensity.Prior{Mean: make([]float64, k), Scale: 1}
@@ -400,7 +400,7 @@ func TestChoiceOfPosterior(t *testing.T) {
 }
 
 // For propensities wrong by up to Γ, the mean is at most 1 at that Γ, and above 1 without it.
-func TestGamma(t *testing.T) {
+func TestGamma_CoversWrongPropensities(t *testing.T) {
 	for _, c := range []struct{ w world }{{two()}, {three()}} {
 		w := c.w
 		pi := make([][]float64, 2)
@@ -450,7 +450,7 @@ func TestGamma(t *testing.T) {
 
 // Propensities that are logged too large mislead where a model promises more than is earned: with Γ
 // the mean is at most 1, and without it above. At a large Γ the clip keeps 1 − ℓX above 0.
-func TestGammaOfModels(t *testing.T) {
+func TestGamma_CoversModelsThatPromiseTooMuch(t *testing.T) {
 	w := two()
 	w.reward = [][]float64{{.5, .05}, {.5, .1}}
 	pi := [][]float64{{0, 1}, {0, 1}}
@@ -484,7 +484,7 @@ func TestGammaOfModels(t *testing.T) {
 }
 
 // What cannot be bounded is refused, with the row.
-func TestRefused(t *testing.T) {
+func TestFixed_RefusesWhatItCannotBound(t *testing.T) {
 	w := two()
 	var l *logs.Log
 	w.logs(2, 1, false, func(_ float64, log *logs.Log, _ []int) { l = log })
@@ -524,7 +524,7 @@ func (sampled) Noisy() bool { return true }
 
 // By hand: draws have half of each share of δ, and a sum falls short of their mean by
 // √(log(9/δ) Σ(range)²/(2·draws)) at most, for all of the 9 values of ℓ.
-func TestDraws(t *testing.T) {
+func TestDraws_PayForTheirError(t *testing.T) {
 	w := two()
 	q := around(2, [2]int{0, 1}, .5)
 	done := 0
@@ -564,7 +564,7 @@ func TestDraws(t *testing.T) {
 
 // Whatever π, π₀, r̂ and ℓ, extreme ones too, factors are above 0, and their means over actions and
 // rewards those of the risk and the gain.
-func TestFactors(t *testing.T) {
+func TestFactors_ArePositiveAndUnbiased(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	simplex := func(k int) []float64 {
 		p, sum := make([]float64, k), 0.

@@ -7,7 +7,7 @@ import (
 	"opl/policies/propensity"
 )
 
-// Estimate is what rows of a log say of a policy by the weights w = π/π₀ of their
+// Estimate is what rows of a log say about a policy by the weights w = π/π₀ of their
 // actions. If the policy was learned from these rows it flatters.
 type Estimate struct {
 	Rows      int     `json:"rows"`

@@ -7,7 +7,7 @@ import (
 )
 
 // Bounds are plain numbers: what computes them imports no logs, no inspection, no drawing, and little of others.
-func TestImports(t *testing.T) {
+func TestCertify_ImportsNoLogs(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "opl/train/certify").CombinedOutput()
 	if err != nil {
 		t.Fatalf("go list: %v: %s", err, out)

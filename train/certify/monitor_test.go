@@ -8,7 +8,7 @@ import (
 
 // By enumeration of all rewards of up to 10 rows: the mean of the e-value is at most 1 where the claim is true, exactly 1 at the
 // claim itself; and it reaches 1/δ at any time with probability δ at most.
-func TestMonitorIsAnEValue(t *testing.T) {
+func TestMonitor_IsAnEValue(t *testing.T) {
 	for _, claim := range []float64{.1, .5, .9} {
 		for _, p := range []float64{claim, claim + (1-claim)/2, 1} {
 			for _, n := range []int{1, 4, 10} {
@@ -50,7 +50,7 @@ func TestMonitorIsAnEValue(t *testing.T) {
 }
 
 // It finds a policy that earns less, soon, and not one that earns more.
-func TestMonitorFinds(t *testing.T) {
+func TestMonitor_FindsAPolicyThatEarnsLess(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		rewards := make([]float64, 4000)

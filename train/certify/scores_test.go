@@ -11,7 +11,7 @@ import (
 
 // Scores of a catalogue are sums of products in order, to the bit, whether or not its vectors are of 32 bits and
 // held; rows of actions' own are added to them.
-func TestCatalogueScores(t *testing.T) {
+func TestCatalogueScores_AreSumsInOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 9))
 	const k, q, m = 37, 5, 3
 	for _, short := range []bool{true, false} {

@@ -40,7 +40,7 @@ func inSequence(first []float64, list []int) []float64 {
 }
 
 // Marginals by quadrature are those that the enumeration of all lists gives.
-func TestMarginalsOfPlackettLuce(t *testing.T) {
+func TestMarginals_AreThoseOfAllLists(t *testing.T) {
 	for _, first := range [][]float64{
 		{0.25, 0.25, 0.25, 0.25}, {0.7, 0.2, 0.06, 0.04}, {0.5, 0.3, 0.1999, 0.0001}, {0.97, 0.01, 0.01, 0.006, 0.004},
 	} {
@@ -83,7 +83,7 @@ func TestMarginalsOfPlackettLuce(t *testing.T) {
 
 // Each X has the mean that the table of assumptions promises, in worlds where the assumption holds, exactly: all lists
 // of a world of four actions are enumerated.
-func TestSlotsAreUnbiased(t *testing.T) {
+func TestSlots_AreUnbiased(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pi0, pi := []float64{0.4, 0.3, 0.2, 0.1}, []float64{0.1, 0.15, 0.25, 0.5}
 	alone, above, whole := r.Perm(16), r.Perm(64), r.Perm(64)

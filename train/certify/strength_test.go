@@ -31,7 +31,7 @@ func drawn(r *rand.Rand, n int, pi0, logged, reward [3]float64) (*logs.Log, []in
 
 // X of a row increases in Γ within a bracket, with a model as without, else the strength could not be read
 // off the rows.
-func TestBracket(t *testing.T) {
+func TestStrength_IncreasesWithinABracket(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for _, p := range []float64{.01, .1, .5} {
 		logged := [3]float64{p, (1 - p) / 3, 2 * (1 - p) / 3}
@@ -59,7 +59,7 @@ func TestBracket(t *testing.T) {
 }
 
 // With it increases the bound of the gain. The strength is where it ends.
-func TestStrength(t *testing.T) {
+func TestStrength_IsWhereTheBoundEnds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	play := func(dst []float64, _ int) error { copy(dst, []float64{0, .1, .9}); return nil }
 	strengths := map[float64]bool{}
@@ -102,7 +102,7 @@ func TestStrength(t *testing.T) {
 
 // Where a policy is as good as the logging one, and each propensity is off by what makes it look best within Γ, a
 // strength of Γ or more is as rare as δ says: 2,000 logs at δ = .2. Bounds at Γ = 1 fail far more often.
-func TestStrengthRates(t *testing.T) {
+func TestStrength_IsOverstatedAsRarelyAsPromised(t *testing.T) {
 	const gamma, logs = 1.25, 2000
 	r := rand.New(rand.NewPCG(6, 6))
 	pi0 := [3]float64{.3, .3, .4}

@@ -11,7 +11,7 @@ import (
 )
 
 // The sums of a row are those of the formula, term by term, with probabilities down to 0 and both paths.
-func TestAdd(t *testing.T) {
+func TestAdd_IsTheFormula(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 5))
 	for _, k := range []int{2, 3, 10, 130} {
 		for _, confident := range []float64{1, 40, 400} {
@@ -63,7 +63,7 @@ func TestAdd(t *testing.T) {
 
 // At any time models are shrunk as for propensities that are rounded, so that a Γ which is raised up to there after a
 // look changes nothing but the propensities themselves.
-func TestShrunkAtAnyTime(t *testing.T) {
+func TestAnyTime_ShrinksModelsAsForRounding(t *testing.T) {
 	log := &logs.Log{Actions: logs.Numbered(2), Action: []int32{0}, Cost: []float64{-1}, Propensity: []float64{.5},
 		Propensities: []float64{.5, .5}}
 	for _, c := range []struct {

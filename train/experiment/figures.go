@@ -17,7 +17,7 @@ type Figure struct {
 	Grid  Grid
 }
 
-// PaperDatasets are those of the paper.
+// PaperDatasets lists the data sets of the paper.
 func PaperDatasets() []string { return []string{"mnist", "fashion"} }
 
 // Figures declares the figures of Unified PAC-Bayesian Study of Pessimism for

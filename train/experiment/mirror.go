@@ -101,7 +101,7 @@ func target(rel string) (file string, lines bool) {
 			return path.Join(dir, "..", l), true
 		}
 	}
-	if slices.Contains([]string{PlanFile, TornFile, ResultsFile + ".gz"}, name) || path.Ext(name) == ".part" {
+	if slices.Contains([]string{planFile, TornFile, ResultsFile + ".gz"}, name) || path.Ext(name) == ".part" {
 		return rel, false
 	}
 	return "", false
@@ -189,7 +189,7 @@ func (m *Mirror) push(ctx context.Context, all bool) error {
 		}
 		rel = filepath.ToSlash(rel)
 		lines := slices.Contains(lineFiles, e.Name())
-		if !lines && !all && e.Name() != PlanFile {
+		if !lines && !all && e.Name() != planFile {
 			return nil
 		}
 		info, err := os.Stat(local)

@@ -18,8 +18,8 @@ import (
 	"opl/train/logs"
 )
 
-// PlanFile stands beside the results of a shard and lists all runs of its grids, so that a merge knows what is missing.
-const PlanFile = "plan.json"
+// planFile stands beside the results of a shard and lists all runs of its grids, so that a merge knows what is missing.
+const planFile = "plan.json"
 
 // Share lists the runs of a plan that shard s has: a stretch of them, so that it makes few logs,
 // of about an equal share of the Work. Every run is of one shard, whatever is stored.
@@ -49,7 +49,7 @@ func shards(lib library.Library, plan []train.Run, n int) []int {
 	return of
 }
 
-// planned is the content of PlanFile.
+// planned is the content of planFile.
 type planned struct {
 	Shards int         `json:"shards"`
 	Of     []int       `json:"of"` // the shard of each run
@@ -60,7 +60,7 @@ type planned struct {
 // is refused.
 func WritePlan(dir string, lib library.Library, plan []train.Run, n int) error {
 	p := planned{n, shards(lib, plan, n), plan}
-	path := filepath.Join(dir, PlanFile)
+	path := filepath.Join(dir, planFile)
 	switch old, err := readPlan(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil: // written anew
@@ -109,7 +109,7 @@ func (p planned) differs(q planned) string {
 	return ""
 }
 
-// Merged is what Merge found.
+// Merged counts what Merge found.
 type Merged struct {
 	Records int
 	Sources int      // folders with results
@@ -122,7 +122,7 @@ type Merged struct {
 // Sources lists the folders with results or plans of dirs: a folder itself, or those in it.
 func Sources(dirs []string) (list []string, err error) {
 	has := func(dir string) bool {
-		for _, name := range []string{ResultsFile, PlanFile} {
+		for _, name := range []string{ResultsFile, planFile} {
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 				return true
 			}
@@ -176,7 +176,7 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 		return nil, m, err
 	}
 	dirs = slices.DeleteFunc(dirs, func(d string) bool { return same(d, out) }) // that of out itself
-	if _, err := os.Stat(filepath.Join(out, PlanFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(out, planFile)); err == nil {
 		return nil, m, fmt.Errorf("merge: %s is the folder of a shard, whose plan is not that of all results: "+
 			"give another folder", out)
 	}
@@ -204,7 +204,7 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 		return nil
 	}
 	for _, dir := range dirs {
-		p, err := readPlan(filepath.Join(dir, PlanFile))
+		p, err := readPlan(filepath.Join(dir, planFile))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil && partial:
@@ -400,7 +400,7 @@ func Stand(lib library.Library, plan []train.Run, out string, n int) (st Standin
 	}
 	for _, dir := range folders {
 		dir = filepath.Join(out, dir)
-		p, err := readPlan(filepath.Join(dir, PlanFile))
+		p, err := readPlan(filepath.Join(dir, planFile))
 		if err == nil {
 			if diff := p.differs(planned{Runs: plan}); diff != "" {
 				return st, fmt.Errorf("%s is of other runs: %s: give another folder", dir, diff)

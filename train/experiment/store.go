@@ -304,7 +304,7 @@ func (s *Store) OtherVersions(v train.Versions, extensions string) int {
 	return n
 }
 
-// Path is that of the results file.
+// Path returns the path of the results file.
 func (s *Store) Path() string { return s.path }
 
 // Others is the number of stored records that are not of plan.

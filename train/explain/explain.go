@@ -30,7 +30,7 @@ type Options struct {
 	Seed  uint64   // of permutations
 }
 
-// Explanation is what a policy does on a log. Rewards, gains and losses are in the log's units.
+// Explanation says what a policy does on a log. Rewards, gains and losses are in the log's units.
 type Explanation struct {
 	Rows   int      `json:"rows"`
 	Judged int      `json:"rows_judged"` // rows by which it is judged: those without a part in it, where there are some
@@ -62,7 +62,7 @@ type Action struct {
 	Logging float64 `json:"logging"`
 }
 
-// Column is what the policy loses if it reads the values of a column in another row's place.
+// Column says what the policy loses if a column has the values of other rows.
 type Column struct {
 	Name string  `json:"name"`
 	Loss float64 `json:"loss"`

@@ -137,7 +137,7 @@ type Unlike struct {
 	Columns []UnlikeColumns `json:"columns,omitempty"`
 }
 
-// UnlikeColumns is what is new in a column.
+// UnlikeColumns says how a column differs from the contexts that the policy learned from.
 type UnlikeColumns struct {
 	Name string  `json:"name"`
 	What string  `json:"what"`

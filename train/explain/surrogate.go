@@ -23,7 +23,7 @@ type Surrogate struct {
 	Leaves   []Leaf  `json:"leaves"` // where policy and logging policy differ most first
 }
 
-// Leaf is what is played in the rows of a leaf.
+// Leaf says what the policy plays in the rows of a leaf.
 type Leaf struct {
 	Where   string  `json:"where"`
 	Share   float64 `json:"share"` // of the rows

@@ -311,7 +311,8 @@ func (l *log) repeatsAcross(parts []*Partial, byTime bool) {
 	}
 }
 
-// Across says which ids and groups are in several shards; "": none.
+// Across names the ids and groups that occur in several shards, whose rows would be counted twice.
+// It returns "" if there are none.
 func Across(parts []Partial) (ids, groups string) {
 	var all []*Partial
 	for i := range parts {

@@ -10,7 +10,7 @@ import (
 
 // A log that has a stretch of its rows twice, of so few contexts that these do not tell, is unusable: the copy may come at the end or within,
 // and of part of the rows. Rows that are sorted by what happened, that no chance draws, or of groups, are not taken for copies.
-func TestWrittenAgain(t *testing.T) {
+func TestCopies_AreFound(t *testing.T) {
 	few := world{n: 1000, k: 34, rate: 0.006, contexts: 3}
 	for _, c := range []struct {
 		name  string

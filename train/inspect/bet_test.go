@@ -213,7 +213,7 @@ func adaptive(seed uint64) *logs.Log {
 }
 
 // Of 1,000 sound logs at most 1 is refuted, at 1 or at Rounded.
-func TestBetsAlarms(t *testing.T) {
+func TestBets_PassSoundLogs(t *testing.T) {
 	seeds := 8
 	if os.Getenv("OPL_LONG") != "" {
 		seeds = 500
@@ -256,7 +256,7 @@ func TestBetsAlarms(t *testing.T) {
 }
 
 // Wrong propensities are refuted, and the text says where they show.
-func TestBetsRefute(t *testing.T) {
+func TestBets_RefuteWrongPropensities(t *testing.T) {
 	overall := func(_, pi []float64) {
 		copy(pi, []float64{0.8 * 5 / 9, 0, 0})
 		pi[0] += 0.4 / 9
@@ -319,7 +319,7 @@ func TestBetsRefute(t *testing.T) {
 }
 
 // Propensities of two decimals are refuted as they stand and not as rounded ones.
-func TestBetsRounded(t *testing.T) {
+func TestBets_KnowRoundedPropensities(t *testing.T) {
 	third := func(_, pi []float64) { copy(pi, []float64{0.33, 0.33, 0.33}) }
 	for s := range uint64(20) {
 		r, f, rounded, exact := bet(t, draws{n: 2000, k: 3, d: 3, context: normals, policy: uniformly, says: third}.log(t, s))
@@ -331,7 +331,7 @@ func TestBetsRounded(t *testing.T) {
 }
 
 // It takes an e-value of 1,000.
-func TestBetsLimit(t *testing.T) {
+func TestBets_TakeAnEValueOfAThousand(t *testing.T) {
 	third := func(_, pi []float64) { copy(pi, []float64{0.33, 0.33, 0.33}) }
 	var sides [2]int
 	for n := 500; n <= 1200; n += 50 {
@@ -352,7 +352,7 @@ func TestBetsLimit(t *testing.T) {
 }
 
 // Rows that are written again are doubtful, and no proof against their propensities.
-func TestBetsCopies(t *testing.T) {
+func TestBets_DoNotCountCopies(t *testing.T) {
 	for s := range uint64(10) {
 		once := draws{n: 100, k: 5, d: 5, context: normals, policy: softly(1)}.log(t, s)
 		in := &logs.Log{Actions: once.Actions}
@@ -372,7 +372,7 @@ func TestBetsCopies(t *testing.T) {
 // The mean of the e-value over all logs of a tiny world is 1, if propensities are the
 // true ones over Γ₀, to the last digit: bets of a half learned from itself, a Γ₀ left
 // out, and rows of a group that bet apart do not have it. At other Γ₀ it is not 1.
-func TestBetsMean(t *testing.T) {
+func TestBets_HaveMeanOne(t *testing.T) {
 	truth := [2][]float64{{0.5, 0.3, 0.2}, {0.1, 0.6, 0.3}}
 	for _, c := range []struct {
 		name   string
@@ -444,7 +444,7 @@ func TestBetsMean(t *testing.T) {
 }
 
 // Thousands of actions are bet on, too, by classes: wrong propensities of some are found, and sound ones are not refuted.
-func TestBetsOfManyActions(t *testing.T) {
+func TestBets_CoverThousandsOfActions(t *testing.T) {
 	const n, k = 20_000, 2000
 	for _, all := range []bool{false, true} {
 		for name, tilt := range map[string]func(x float64, a int) float64{

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Subject is what a finding is about, of what every guarantee assumes of a log. Package provenance decides by it what
-// may certify, so that a check keeps its force under any name.
+// Subject says which assumption of a guarantee a check tests. Package provenance decides by
+// subjects what may certify, so that a check keeps its force if it is renamed.
 type Subject string
 
 // The subjects.
@@ -60,8 +60,9 @@ func (r Report) Doubts(about ...Subject) (Finding, bool) {
 	return Finding{}, false
 }
 
-// Settled reports that nothing speaks for rewards of the newest rows that are still to come: they are not below those
-// of the rows before, and no action's differ from them. Only then may the newest rows be preferred.
+// Settled reports that the rewards of the newest rows seem to have arrived: they are not below
+// those of the rows before, and no action's differ from them. Only then may the newest rows be
+// preferred.
 func (r Report) Settled() bool {
 	if _, late := r.Finding(newestRewards); late {
 		return false

@@ -164,7 +164,7 @@ func (s shop) log(seed uint64) *logs.Log {
 // Sound logs whose rows offer sets pass, of many seeds; and where actions were not drawn as their
 // propensities say, bets win: propensities of another order, a place that is played more, an item, or what
 // a feature of items says, with the propensities of all offered and without.
-func TestBetsOnSets(t *testing.T) {
+func TestBets_CoverSets(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		shop   shop
@@ -203,7 +203,7 @@ func TestBetsOnSets(t *testing.T) {
 }
 
 // Of a sound log the e-values have the mean 1 at most; their largest of many small logs is far below 1,000.
-func TestBetsOnSetsMean(t *testing.T) {
+func TestBets_OnSetsHaveMeanOneAtMost(t *testing.T) {
 	var sum, n, most float64
 	for seed := range uint64(240) {
 		s := shop{n: 120, k: 8, most: 6, all: seed%2 == 0, policy: tastes}
@@ -220,7 +220,7 @@ func TestBetsOnSetsMean(t *testing.T) {
 }
 
 // What rows offer is reported: sizes, actions never logged, and those that are new or vanish.
-func TestOffered(t *testing.T) {
+func TestOffered_IsReported(t *testing.T) {
 	r := inspect.Inspect(shop{n: 3000, k: 40, most: 8, all: true, policy: evenly}.log(5))
 	f, _ := r.Finding("sets")
 	if !strings.Contains(f.Measured, "rows offer 2 to 8 actions, 5 in the middle") || f.Severity != inspect.Fine {
@@ -288,7 +288,7 @@ func TestOffered(t *testing.T) {
 
 // A catalogue of 100,000 actions is inspected in time that does not grow with rows times actions; who logs 1/K
 // and plays what is popular is refuted, and who plays evenly is not.
-func TestInspectCatalogue(t *testing.T) {
+func TestInspect_TakesACatalogue(t *testing.T) {
 	const k, n = 100_000, 20_000
 	for _, most := range []int{k, k / 2} {
 		r := rand.New(rand.NewPCG(9, 9))
@@ -317,7 +317,7 @@ func TestInspectCatalogue(t *testing.T) {
 
 // Of a catalogue's log with logged propensities alone, an action is taken mostly where it is likely: that its rare draws are
 // missing is no doubt, and that those which are no rarer than 1/20 are missing is one.
-func TestRareDrawsOfCatalogue(t *testing.T) {
+func TestCatalogue_MayLackRareDraws(t *testing.T) {
 	const k, n = 20, 4000
 	for _, c := range []struct {
 		rare   float64 // chance of all but the favorite

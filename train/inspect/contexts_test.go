@@ -12,7 +12,7 @@ import (
 
 // The columns of a file reach the checks: contexts are told apart by names and
 // values, whatever their order.
-func TestContexts(t *testing.T) {
+func TestContexts_AreToldApartByNamesAndValues(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.csv")
 	const text = "decision_id,timestamp,x_a,x_b,action,reward,propensity\n" +
 		"1,2026-01-01T00:00:00Z,1,0,up,1,0.5\n" +
@@ -43,7 +43,7 @@ func TestContexts(t *testing.T) {
 }
 
 // Contexts of a log in memory are told apart by their vectors, wherever their rows are.
-func TestVectors(t *testing.T) {
+func TestContexts_InMemoryAreToldApart(t *testing.T) {
 	l := &logs.Log{Actions: logs.Numbered(2), Action: make([]int32, 3), X: logs.Rows64{Width: 2, Data: []float64{1, 2, 2, 1}}, Rows: []int{0, 1, 0}}
 	if h := l.ContextHashes(); h[0] != h[2] || h[0] == h[1] {
 		t.Errorf("contexts %v", h)
@@ -55,7 +55,7 @@ func TestVectors(t *testing.T) {
 }
 
 // Costs that are no numbers, which schema refuses, do not hold up the check.
-func TestRewardOfNaN(t *testing.T) {
+func TestInspect_AllowsRewardsThatAreNoNumbers(t *testing.T) {
 	l := &log{Log: logs.Log{Cost: []float64{math.NaN(), 0, math.NaN()}}, n: 3, k: 2, report: &Report{}}
 	l.reward()
 	if len(l.found) != 1 {

@@ -10,7 +10,7 @@ import (
 
 // Sessions that end with a reward are found, with a group or by their context; sessions of any other
 // length, and with a luck of their own, are not.
-func TestEnds(t *testing.T) {
+func TestEnds_FindSessionsThatStopAtAReward(t *testing.T) {
 	session := func(seed uint64, ends, grouped bool) *logs.Log {
 		r := rand.New(rand.NewPCG(seed, 9))
 		l := &logs.Log{Actions: logs.Numbered(2)}

@@ -116,7 +116,8 @@ func (r Report) Finding(check string) (Finding, bool) {
 	return Finding{}, false
 }
 
-// Summary says the report in a line: rows, actions, severity and what is not fine.
+// Summary describes the report in a line: rows, actions, severity, and the checks that are not
+// fine.
 func (r Report) Summary() string {
 	s, sep := fmt.Sprintf("%d rows, %d actions: %s", r.Rows, r.K, r.Severity), ": "
 	for _, f := range r.Findings {

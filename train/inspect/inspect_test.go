@@ -89,7 +89,7 @@ func (w world) log(seed uint64) *logs.Log {
 func contexts(l *logs.Log) []float64 { return l.X.(logs.Rows64).Data }
 
 // Sound logs pass: over fresh logs of every world at most 1 in 100 is doubtful.
-func TestFalseAlarms(t *testing.T) {
+func TestInspect_PassesSoundLogs(t *testing.T) {
 	logs := 6
 	if os.Getenv("OPL_LONG") != "" {
 		logs = 400
@@ -118,7 +118,7 @@ func TestFalseAlarms(t *testing.T) {
 }
 
 // Each defect is found by the check that is about it.
-func TestDefects(t *testing.T) {
+func TestInspect_FindsEachDefect(t *testing.T) {
 	base := func(w world) func() *logs.Log { return func() *logs.Log { return w.log(99) } }
 	plain, all := base(world{n: 4000, k: 8, sharpness: 1, rate: 0.3}), base(world{n: 4000, k: 8, sharpness: 1, rate: 0.3, all: true})
 	uniform := base(world{n: 4000, k: 10, rate: 0.3})
@@ -312,7 +312,7 @@ func checkText(t *testing.T, r inspect.Report) {
 }
 
 // A report is the same each time, whatever order maps are walked in.
-func TestDeterministic(t *testing.T) {
+func TestInspect_IsDeterministic(t *testing.T) {
 	in := world{n: 2000, k: 10, contexts: 300, sharpness: 1, rate: 0.3}.log(3)
 	var first string
 	for range 3 {
@@ -329,7 +329,7 @@ func TestDeterministic(t *testing.T) {
 }
 
 // What a report counts is what is there.
-func TestCounts(t *testing.T) {
+func TestReport_CountsWhatIsThere(t *testing.T) {
 	in := &logs.Log{Actions: []string{"a", "b"}, Action: []int32{0, 1, 1, 0}, Cost: []float64{-1, 0, -0.5, 0}, Propensity: []float64{0.5, 0.25, 0.5, 0.5}, Keys: []uint64{1, 2, 3, 1}}
 	r := inspect.Inspect(in)
 	if r.Rows != 4 || r.K != 2 || r.Known != "logged" || r.ByAction[0].Rows != 2 || r.ByAction[0].Reward != 0.5 || r.ByAction[1].Reward != 0.25 {
@@ -351,7 +351,7 @@ func TestCounts(t *testing.T) {
 }
 
 // Small and extreme logs make a report that can be written, whatever is in them.
-func TestExtremes(t *testing.T) {
+func TestInspect_TakesExtremeLogs(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	pick := func(of ...float64) float64 { return of[r.IntN(len(of))] }
 	for range 3000 {

@@ -13,7 +13,7 @@ import (
 
 // Rewards of an action that come late, and read 0 or what else stands for none, are found; those of sound logs are not, in
 // groups, where rewards are rare, and where those of all actions fall.
-func TestLate(t *testing.T) {
+func TestLate_FindsLateRewards(t *testing.T) {
 	type world struct {
 		n, group int
 		rate     func(age float64) float64 // of a reward, at the age of a row, from 1 to 0
@@ -155,7 +155,7 @@ func (w delayed) log(seed uint64) *logs.Log {
 }
 
 // Rewards that come later for some actions, at a mean delay of .3 of the log, are found in at least half of logs.
-func TestDelays(t *testing.T) {
+func TestLate_FindsDelaysOfSomeActions(t *testing.T) {
 	seeds := 3
 	if os.Getenv("OPL_LONG") != "" {
 		seeds = 60
@@ -195,7 +195,7 @@ func TestDelays(t *testing.T) {
 }
 
 // Sound logs, whose rewards, contexts and logging policies may change, are not doubted for late rewards.
-func TestDelaysAlarms(t *testing.T) {
+func TestLate_PassesSoundLogs(t *testing.T) {
 	seeds := 2
 	if os.Getenv("OPL_LONG") != "" {
 		seeds = 40

@@ -10,7 +10,7 @@ import (
 	"opl/train/regress"
 )
 
-// OfLists is what the report says of an assumption about lists, in words.
+// OfLists says what the inspection found about an assumption on lists.
 func (r Report) OfLists(assume certify.Assumption) string {
 	if f, ok := r.Finding(assumptionCheck(assume)); ok {
 		return f.Measured

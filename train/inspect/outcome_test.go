@@ -121,7 +121,7 @@ func (w columned) log(seed uint64) *logs.Log {
 
 // Means of the log's own rewards as columns are found in 19 of 20 logs, and columns that were measured after the
 // decision in half.
-func TestColumnsThatKnow(t *testing.T) {
+func TestColumns_ThatKnowTheRewardAreFound(t *testing.T) {
 	seeds := 4
 	if os.Getenv("OPL_LONG") != "" {
 		seeds = 40
@@ -170,7 +170,7 @@ func TestColumnsThatKnow(t *testing.T) {
 
 // Columns that were known before are not doubted, whatever actions earn where, and if they are true means or those of
 // an earlier log.
-func TestColumnsThatKnowNothing(t *testing.T) {
+func TestColumns_KnownBeforePass(t *testing.T) {
 	seeds := 2
 	if os.Getenv("OPL_LONG") != "" {
 		seeds = 40
@@ -205,7 +205,7 @@ func TestColumnsThatKnowNothing(t *testing.T) {
 }
 
 // Rows without a group that repeat like customers are named, and are no doubt.
-func TestCustomers(t *testing.T) {
+func TestVisits_WithoutAGroupAreNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		each    int  // rows of a customer
 		fixed   bool // customers have columns of their own
@@ -259,7 +259,7 @@ func TestCustomers(t *testing.T) {
 }
 
 // Thousands of actions, none of many rows, are no reason to stop.
-func TestOutcomesOfRareActions(t *testing.T) {
+func TestInspect_TakesRareActions(t *testing.T) {
 	for _, k := range []int{2, 1000} {
 		l := columned{n: 3000, k: k, segments: 8, rate: .3, encoded: 3}.log(1)
 		if _, ok := inspect.Inspect(l).Finding("columns that know the reward"); !ok {

@@ -12,7 +12,8 @@ import (
 	"opl/train/logs"
 )
 
-// Partial is what a shard of the files of a log says of its rows, see [OfShard].
+// Partial is what one shard of a log's files reports about its rows. [Combine] puts the shards
+// together.
 type Partial struct {
 	Shard logs.Shard `json:"shard"`
 	// what all parts must share: the files, actions, columns, range of rewards and Γ
@@ -54,9 +55,9 @@ func (s *Severity) UnmarshalText(text []byte) error {
 
 var _ encoding.TextUnmarshaler = (*Severity)(nil)
 
-// OfShard inspects the log, which is a shard's share of files ([logs.Options.Share]), as [Within] does, for
-// [Combine]. What it returns has a hash of each decision_id, and a few numbers for each action and group. Errors: a
-// log that was read whole, or whose rows offer sets of actions.
+// OfShard inspects the files of one shard ([logs.Options.Share]) as [Within] does, for [Combine].
+// The result holds a hash of each decision_id, and a few numbers for each action and group. Errors:
+// a log that was read whole, rows that offer sets of actions.
 func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 	switch {
 	case in.FilesHash == "":
@@ -232,7 +233,8 @@ func joined(all []*Partial) (*log, error) {
 	return l, err
 }
 
-// MergeNotes returns the notes of all shards: those that all have once, others with the shard that has them.
+// MergeNotes joins the notes of all shards. A note that every shard has comes once; any other says
+// which shard has it.
 func MergeNotes(notes [][]string) (out []string) {
 	times := map[string]int{}
 	for _, n := range slices.Concat(notes...) {
@@ -293,8 +295,9 @@ func (l *log) columnsOf(all []*Partial) {
 	}
 }
 
-// ByNumber returns the partial results of all shards by their numbers. same refuses one that is of another command than
-// the first, or of another content than one of the same shard. Errors: those of same; shards that are not there.
+// ByNumber orders partial results by the number of their shard. same must return an error for two
+// results that do not belong together: of different commands, or different contents for one shard.
+// Errors: those of same, missing shards.
 func ByNumber[T any](partials []T, shard func(*T) logs.Shard, same func(first, was, p *T) error) ([]*T, error) {
 	if len(partials) == 0 {
 		return nil, errors.New("there are no parts to merge")

@@ -137,7 +137,7 @@ func inspected(t *testing.T, dir string) inspect.Report {
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(1, math.Abs(a), math.Abs(b)) }
 
 // What shards say of sums is what one machine says of all rows, and the verdict is the same.
-func TestShares(t *testing.T) {
+func TestCombine_SaysWhatOneMachineSays(t *testing.T) {
 	own := []string{"repeated contexts", "rows written again", "rewards in sequence", "bets on propensities", "shards", "drift"} // that shards have of their own
 	for what, d := range map[string]days{
 		"logged":     {files: 7, rows: 200, ids: true, times: true},
@@ -211,7 +211,7 @@ func TestShares(t *testing.T) {
 }
 
 // What stands in files of two shards is found, and what shards cannot say is said.
-func TestSharesAcross(t *testing.T) {
+func TestCombine_FindsRowsInTwoShards(t *testing.T) {
 	d := days{files: 4, rows: 300, ids: true, times: true}
 	edit := func(t *testing.T, dir, file string, change func(lines []string) []string) {
 		t.Helper()
@@ -378,7 +378,7 @@ func cut(t *testing.T, l *logs.Log, shards int) (parts []inspect.Partial) {
 }
 
 // What one machine looks at, and no shard has rows enough for, is no silence.
-func TestSharesTooSmall(t *testing.T) {
+func TestCombine_DoubtsShardsThatAreTooSmall(t *testing.T) {
 	const check = "rows written again"
 	l := world{n: 6000, k: 2, sharpness: 4, rate: .02}.log(3)
 	if _, is := inspect.Inspect(l).Finding(check); !is {
@@ -396,7 +396,7 @@ func TestSharesTooSmall(t *testing.T) {
 }
 
 // Sound logs pass in shards, too.
-func TestSharesAlarms(t *testing.T) {
+func TestCombine_PassesSoundLogs(t *testing.T) {
 	n, shards, some := 1, 8, worlds[:3]
 	if os.Getenv("OPL_LONG") != "" {
 		n, some = 20, worlds

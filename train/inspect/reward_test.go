@@ -8,7 +8,7 @@ import (
 )
 
 // Costs that are no numbers count as one value.
-func TestRewardNaN(t *testing.T) {
+func TestInspect_CountsRewardsThatAreNoNumbersAsOne(t *testing.T) {
 	l := &log{n: 1000, report: &Report{}}
 	l.Cost = slices.Repeat([]float64{math.NaN()}, l.n)
 	l.reward()

@@ -8,7 +8,7 @@ import (
 )
 
 // Keys of all kinds are sorted as by comparing, rows of one key in their order.
-func TestSort(t *testing.T) {
+func TestSort_IsAsByComparing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 2, 100, few, 3000, 70000} {
 		for kind := range 4 {

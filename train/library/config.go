@@ -15,7 +15,7 @@ import (
 	"opl/train"
 )
 
-// Config is what [train.Fit] takes for a run on a log of n rows, but for the prior;
+// Config makes the settings of [train.Fit] for a run on a log of n rows, but for the prior;
 // the run comes back with the hyperparameter of its weight settled. Objective is
 // nil for recipes. Names that are not known are errors.
 func (l Library) Config(r train.Run, n int) (train.Config, train.Run, error) {

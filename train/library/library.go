@@ -20,7 +20,7 @@ import (
 	"opl/train/ope"
 )
 
-// Library is what runs can be made of, by name. It is a value: append to the
+// Library maps names to the things that runs are made of. It is a value: append to the
 // slices of [Standard] to add one's own.
 type Library struct {
 	Objectives []Objective
@@ -59,7 +59,7 @@ type Objective struct {
 	About      string // one line of help
 }
 
-// Args are what an objective is made with.
+// Args are the arguments of an objective's constructor.
 type Args struct {
 	Lambda  objectives.Lambda
 	Penalty float64
@@ -292,14 +292,14 @@ func Unknown(kind, name string, known []string) error {
 		", "))
 }
 
-// ObjectiveLabel is what an objective is called in figures; of a name that the library
+// ObjectiveLabel returns the name of an objective in figures; of a name that the library
 // does not have, the name.
 func (l Library) ObjectiveLabel(name string) string {
 	o, _ := l.Objective(name)
 	return cmp.Or(o.Label, name)
 }
 
-// WeightLabel is what a weight is called in figures.
+// WeightLabel returns the name of a weight in figures.
 func (l Library) WeightLabel(name string) string {
 	w, _ := l.Weight(name)
 	return cmp.Or(w.Label, name)

@@ -56,7 +56,7 @@ type file struct {
 	source source      // what was read
 }
 
-// Files are what an argument that names a log stands for: the file itself; of a folder all files in it, and in
+// Files are the files that an argument names: the file itself; of a folder all files in it, and in
 // folders in it, whose names say that they are logs (all, if the options say the format); of a pattern, such as
 // logs/dt=2026-11-*/*.parquet, what it fits, folders included, where ** is any number of folders; of a URL the same
 // within a bucket that o.Bucket opens. Names that begin with . or _ are passed over, if the pattern does not begin

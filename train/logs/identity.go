@@ -70,7 +70,7 @@ func (l *Log) Hashes(rows []int) []uint64 {
 	return pick(keys, rows)
 }
 
-// Hash is that of the content: the same in every format that holds the same rows.
+// Hash returns the hash of the content, the same in every format that holds the same rows.
 func (l *Log) Hash() string {
 	if l.source != nil {
 		return l.source.Hash()

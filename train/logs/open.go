@@ -84,7 +84,7 @@ type Forms struct {
 	formula *formula // of Reward; nil: there is none
 }
 
-// Hooks are what reading calls.
+// Hooks are functions that reading calls.
 type Hooks struct {
 	Progress func(rows int) // called now and then with the rows read
 

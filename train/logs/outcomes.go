@@ -19,7 +19,7 @@ type Outcome struct {
 	text     string    // where the column has a text, and so is no outcome; "": nowhere
 }
 
-// Name is that of the column without reward_ or cost_.
+// Name returns the name of the column without reward_ or cost_.
 func (o Outcome) Name() string { return o.Column[strings.IndexByte(o.Column, '_')+1:] }
 
 // IsCost reports that less is better.

@@ -84,7 +84,7 @@ func (r *Rows) Next() bool {
 	return err == nil
 }
 
-// Err is what went wrong.
+// Err returns the first error of reading.
 func (r *Rows) Err() error { return r.err }
 
 // Where names file and row for errors.

@@ -557,7 +557,7 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 	case form == 0 && len(s) == 0 && c.role == rolePropensity:
 		return bad(c.name, "empty: setting estimate-propensity estimates it, and nothing is certified then")
 	case form == 0 && len(s) == 0:
-		return bad(c.name, "empty")
+		return bad(c.name, "empty: fill it in, or set such rows aside by setting skip-bad")
 	case form == 0 || form == 't' && c.role == roleReward:
 		var err error
 		if is, ok := boolean(s); ok && c.role == roleReward {

@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// Units are those of a log's rewards.
+// Units is the range of a log's rewards.
 type Units struct{ Low, High float64 }
 
 // At is a reward in [0, 1] in the log's units.
 func (u Units) At(reward float64) float64 { return u.Low + reward*u.Span() }
 
-// Span is what a reward of 1 is more than one of 0. Units that are not given are those of [0, 1].
+// Span returns High − Low, or 1 if the range is not given.
 func (u Units) Span() float64 {
 	if u == (Units{}) {
 		return 1

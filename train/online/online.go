@@ -11,7 +11,7 @@
 // depend on rows, so under drift, too, the bound is of the mean over the clusters (1 − ℓR̄ is
 // the larger, by the means). It is one more kind in the mixture of package certify.
 //
-// Assumed is what a bound without a model does not need: clusters are drawn independently
+// A bound with such a model also assumes that clusters are drawn independently
 // of one another, but for what logged them. A file may be in any order (by
 // reward, say), so clusters are shuffled by a fixed seed; but where the log names the policies
 // that logged its rows, clusters of one come after those of one whose rows begin earlier, as

@@ -14,7 +14,7 @@ import (
 	"opl/train/provenance"
 )
 
-// Dose is what one number would have earned, if every row had taken it.
+// Dose estimates what an interval or a number would have earned, if every row had drawn it.
 type Dose struct {
 	Segment string  `json:"segment,omitempty"` // whose rows these are; empty: all
 	Number  float64 `json:"number"`            // the middle of an interval, or an atom

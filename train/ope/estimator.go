@@ -44,7 +44,7 @@ type Estimator struct {
 	Of func(d *Data, hyper float64) Value
 
 	check   func(hyper float64) error // more that must hold of it; nil: nothing
-	assumes certify.Assumption        // of lists, see ListEstimators; "": it is not of lists
+	assumes certify.Assumption        // of lists, see listEstimators; "": it is not of lists
 	learns  bool                      // it is of lists, and reads a model
 	adds    bool                      // it is of lists, and assumes no more than that their rewards add up over slots
 }
@@ -115,7 +115,7 @@ func (e Estimator) hyper(d *Data) (h float64, err error) {
 	return h, err
 }
 
-// Data is what an estimator reads of one target, as columns of n rows that it must
+// Data holds what an estimator reads about one target, as columns of n rows that it must
 // not change.
 type Data struct {
 	N         int

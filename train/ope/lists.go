@@ -38,7 +38,7 @@ func (d *Data) list(a certify.Assumption, i int) certify.List {
 	return d.lists.List(a, d.lists.at[i], 1)
 }
 
-// ListEstimators lists the estimators of logs whose rows are slots of lists, in the order of tables. They read what
+// listEstimators lists the estimators of logs whose rows are slots of lists, in the order of tables. They read what
 // [certify.Slots] makes of a list: each is unbiased under its assumption about rewards, which stands in its formula,
 // and counts as biased where no more is assumed of the log ([logs.Lists]) than it needs.
 //
@@ -51,7 +51,7 @@ func (d *Data) list(a certify.Assumption, i int) certify.List {
 // Swaminathan et al. (2017), McInerney et al. (2020), Li et al. (2018); cascade-dr after Kiyohara et al. (2022), pi-cv
 // after Vlassis et al. (2021). Those with the pseudoinverse need no rewards of slots: of a list's one reward they
 // assume that it adds up over slots.
-func ListEstimators(assumed certify.Assumption) []Estimator {
+func listEstimators(assumed certify.Assumption) []Estimator {
 	strength := func(a certify.Assumption) int { return slices.Index(certify.Assumptions(), string(a)) }
 	var all []Estimator
 	for _, e := range []struct {
@@ -138,7 +138,7 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 		}
 	}
 	marginals := log.Lists.Assume == string(certify.Independence)
-	o.Estimators = slices.DeleteFunc(ListEstimators(assumed), func(e Estimator) bool {
+	o.Estimators = slices.DeleteFunc(listEstimators(assumed), func(e Estimator) bool {
 		return len(o.Estimators) == 1 && (e.assumes != assumed || e.Name[:2] != "sn" || e.adds && !log.Lists.Whole) || // for a selection
 			e.learns && model == nil || e.assumes == certify.Independence && !marginals ||
 			log.Lists.Whole && e.assumes != certify.NoAssumption && !e.adds

@@ -94,7 +94,7 @@ type Interval struct {
 	High  float64 `json:"high"`
 }
 
-// Policy is what is said of one target.
+// Policy holds the estimates and the guarantee of one target.
 type Policy struct {
 	Name         string     `json:"name"`
 	Estimates    []Estimate `json:"estimates"`

@@ -67,7 +67,7 @@ type Selection struct {
 	inUnits bool // see InUnits
 }
 
-// Candidate is what a selection knows of a target.
+// Candidate is a target of a selection: its bounds, its estimate, and the verdict.
 type Candidate struct {
 	Name        string             `json:"name"`
 	AtLeast     *float64           `json:"at_least"`          // lower bound on its value; nil: none

@@ -85,7 +85,7 @@ type Trading struct {
 	judge        *provenance.Judge // of the log; nil: not inspected yet
 }
 
-// Ancestry is what is known of the policies that came before.
+// Ancestry names the policies that came before.
 type Ancestry struct {
 	// Prior is zero or learned; empty: learned for the recipe, zero for others.
 	Prior string

@@ -16,7 +16,7 @@ const (
 	ByTime  = "time"   // the earliest rows teach
 )
 
-// Columns are what rows are divided by.
+// Columns are the columns by which rows can be divided.
 type Columns struct {
 	IDs   []uint64 // what tells rows apart; equal ones stay together
 	Group []int32  // negative: none; nil: none have one

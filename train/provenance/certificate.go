@@ -51,8 +51,8 @@ type Statement struct {
 	*Circumstances
 }
 
-// Promise is the reward that is promised, in [0, 1]: that of the bound, and never above
-// the estimate on the same rows, where there is one.
+// Promise returns the reward that is promised, in [0, 1]. It is that of the bound, but never above
+// the estimate on the same rows.
 func (s Statement) Promise() float64 {
 	if s.Circumstances != nil {
 		return s.Guaranteed
@@ -60,7 +60,8 @@ func (s Statement) Promise() float64 {
 	return max(0, s.Reward())
 }
 
-// Circumstances are what is to be known of the log that certified, where it was read.
+// Circumstances describe the log that certified: which rows did, what they earned, and what was
+// found of them.
 type Circumstances struct {
 	Guaranteed float64          `json:"guaranteed"`      // reward, in [0, 1]
 	Relation   Relation         `json:"relation"`        // of the log to the one learned from
@@ -318,7 +319,8 @@ func (s sample) readOff() int {
 	return n
 }
 
-// LeftOut says what it means that files, and rows of others, could not be read; "" of none.
+// LeftOut says what it means for a guarantee that some files, and rows of others, could not be
+// read. It returns "" if all were read.
 func LeftOut(files, rows int) string {
 	var what []string
 	if files > 0 {

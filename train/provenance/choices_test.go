@@ -93,7 +93,7 @@ func suits(t *testing.T, taught policyfile.Hashes, prefix string) *policyfile.Po
 
 // The policy of a file is certified on rows that offer sets as it would play there, on logs with all and with
 // logged propensities, in files and at any time; rows that taught it are refused.
-func TestFileOfItems(t *testing.T) {
+func TestFile_CertifiesOnRowsThatOfferSets(t *testing.T) {
 	p := suits(t, nil, "")
 	ctx := context.Background()
 	for _, all := range []bool{true, false} {
@@ -165,7 +165,7 @@ func TestFileOfItems(t *testing.T) {
 }
 
 // The wrong propensities of a log with sets withhold the guarantee, and rows that were copied are known again.
-func TestItemsRefused(t *testing.T) {
+func TestFile_RefusesWrongPropensitiesOfSets(t *testing.T) {
 	ctx, p := context.Background(), suits(t, nil, "")
 	decisions := visits(3000, 8, true)
 	for i := range decisions {
@@ -215,7 +215,7 @@ func TestItemsRefused(t *testing.T) {
 }
 
 // A catalogue of 20,000 items that are drawn uniformly: nothing is guaranteed, and the statement says what would.
-func TestFileOfCatalogue(t *testing.T) {
+func TestFile_GuaranteesNothingOfUniformDraws(t *testing.T) {
 	const k, n = 20_000, 3000
 	r := rand.New(rand.NewPCG(4, 4))
 	var items, rows strings.Builder

@@ -81,7 +81,8 @@ func (j *Judge) Drift() *inspect.Finding {
 	return nil
 }
 
-// Settled reports that rewards of the newest rows seem to be in, see [inspect.Report.Settled].
+// Settled reports that the rewards of the newest rows seem to have arrived, see
+// [inspect.Report.Settled].
 func (j *Judge) Settled() bool { return j.found.Settled() }
 
 // again certifies the mixture of a file in the chunks that certified it when it was learned from

@@ -12,7 +12,7 @@ import (
 
 // Rows certify a policy of chunks if no row of its chunk or of one after it had a part in it, nor
 // depends on one that had; whoever says otherwise, by the policy or its models, is refused.
-func TestChunks(t *testing.T) {
+func TestChunks_RefuseRowsThatHadAPart(t *testing.T) {
 	log := example(400)
 	constant := func(dst []float64, i int) error { copy(dst, []float64{1, 0, 0}); return nil }
 	chunk := func(log *logs.Log, rows, taught []int) provenance.Chunk {

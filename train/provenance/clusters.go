@@ -2,10 +2,10 @@ package provenance
 
 import "opl/train/inspect"
 
-// Clusters says which rows may depend on one another: those of one number do, and a guarantee
-// counts them as one. They share a group of the log or a decision id; and, where the
-// inspection found rows that were written twice, or the rows of a visit next to each other, a
-// context. nil: none depend on others.
+// Clusters returns a number for each row. Rows of one number may depend on one another, and a
+// guarantee counts them as one. They share a group of the log or a decision id. If the inspection
+// found rows written twice, or rows of a visit next to each other, rows also share a cluster if
+// they share a context. nil: no row depends on another.
 func (j *Judge) Clusters() []int32 { return j.clusters() }
 
 func (j *Judge) depend() []int32 {
@@ -69,8 +69,7 @@ func (j *Judge) depend() []int32 {
 	return root
 }
 
-// Apart returns those of the rows that neither were seen nor share a cluster with rows that
-// were.
+// Apart returns the rows that were not seen and share no cluster with rows that were.
 func (j *Judge) Apart(rows []int, seen []bool) []int {
 	cluster := j.Clusters()
 	var tainted []bool

@@ -11,7 +11,7 @@ import (
 
 // Where the inspection found either, rows of one context are a cluster, which counts as one in every
 // guarantee.
-func TestUnitsCount(t *testing.T) {
+func TestClusters_CountAsOneInEveryGuarantee(t *testing.T) {
 	var twice []int
 	for i := range 200 {
 		twice = append(twice, i, i)

@@ -15,8 +15,8 @@ import (
 	"opl/train/online"
 )
 
-// Requirement is what a policy must meet in an outcome to be shipped: a guardrail, by which the outcome may
-// get worse by a margin at most, or a budget, which a cost may not exceed on average.
+// Requirement is a condition on another outcome that a policy must meet to be shipped. A guardrail
+// limits how much the outcome may get worse. A budget limits the mean of a cost.
 type Requirement struct {
 	Name   string // of the outcome: column reward_NAME or cost_NAME
 	Budget bool
@@ -26,7 +26,7 @@ type Requirement struct {
 	// Relative says that the limit of a guardrail is a share of the value of the logging policy: −0.05 is 5 % worse.
 	Relative bool
 	// By, in place of Name, is a column of contexts: a guardrail of the reward in each of its segments, see
-	// [LargeSegments].
+	// [largeSegments].
 	By string
 }
 
@@ -323,8 +323,8 @@ func (n *null) estimate(samples []sample) {
 	n.Point = n.Estimate - n.contrast.Logged*n.Logging
 }
 
-// Slack returns how far a value of what is bounded is within the limit, as a share of the outcome's range, so that
-// outcomes of different units share an axis.
+// Slack returns how far a value is within the limit, as a share of the outcome's range, so that
+// outcomes of different units can share an axis.
 func (o Outcome) Slack(v float64) float64 {
 	if o.AtMost {
 		v, o.Limit = -v, -o.Limit
@@ -332,7 +332,8 @@ func (o Outcome) Slack(v float64) float64 {
 	return (v - o.Limit) / (o.High - o.Low)
 }
 
-// Claim is the limit as one on the mean: of a guardrail beside what the logging policy had.
+// Claim returns the limit as a claim about the mean. A guardrail's limit is then relative to what
+// the logging policy had.
 func (o Outcome) Claim() float64 {
 	switch o.Bounded {
 	case "mean":
@@ -343,7 +344,8 @@ func (o Outcome) Claim() float64 {
 	return o.Estimate - o.Point + o.Limit
 }
 
-// Claims are the other outcomes that the certificate in a policy file says to hold; none if there is no decision.
+// Claims returns the outcomes whose limits the certificate in a policy file says to hold, for
+// [certify.Monitor] to bet against. It returns none if the file has no decision.
 func Claims(f *policyfile.File) (all []Outcome) {
 	var s struct {
 		Decision Decision `json:"decision"`
@@ -478,8 +480,8 @@ func (d *Decision) conclude(contradicted string) {
 	}
 }
 
-// Required refuses requirements that no log could meet, before anything is learned or estimated, and outcomes that are
-// the same in all rows, or in none.
+// Required refuses requirements that no log could meet, and outcomes that are the same in all rows
+// or in none. Call it before anything is learned or estimated.
 func Required(log *logs.Log, all []Requirement) error {
 	if _, err := Chances(log, nil, nil, 1, 0.05, all); err != nil {
 		return err
@@ -507,10 +509,13 @@ func Required(log *logs.Log, all []Requirement) error {
 	return nil
 }
 
-// Chances are the logarithms of the probabilities that the goal will be shown to rise, and each requirement
-// to be met, at n rows like some of a log, which the policy was not learned from: of each, X_i of package
-// certify has the mean x̄ and the deviation s in these rows, and the bound will be about x̄ + s √(2
-// log(1/δ)/n). logged is π(a_i|x_i) by row.
+// Chances predicts whether n rows like these would show that the goal rises and that each
+// requirement is met. It returns the logarithms of these probabilities. The policy must not have
+// been learned from the rows; logged is π(a_i|x_i) by row.
+//
+//	bound ≈ x̄ + s √(2 log(1/δ)/n)
+//
+// x̄ and s are the mean and the standard deviation of X_i (package certify) over the rows.
 func Chances(log *logs.Log, logged []float64, rows []int, n int, delta float64, all []Requirement) ([]float64, error) {
 	t := trial{parts: []certify.PoolLog{{Log: log}}, samples: []sample{{Judge: &Judge{log: log}}}}
 	chances := []float64{t.goal().chance(log.Cost, nil, log.Propensity, logged, rows, n, delta)}

@@ -188,7 +188,7 @@ var (
 // Where the limit is not kept, "ship" is said in at most δ of the logs: of 500 at δ = .05 in 37 at most, but for one in
 // 100 of such tests. So are bounds that are to hold together. By what the goal alone says far more are shipped, which
 // is what the limit is there for. OPL_LONG=1 draws 500 logs of each world.
-func TestShipsFalsely(t *testing.T) {
+func TestDecision_ShipsFalselyAsRarelyAsPromised(t *testing.T) {
 	trials, seed := logsOf(12, 500)
 	for _, w := range services {
 		t.Run(w.name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestShipsFalsely(t *testing.T) {
 }
 
 // Power: how often what should be shipped is, beside bounds that share δ; and harm that is not there.
-func TestShipsRightly(t *testing.T) {
+func TestDecision_ShipsWhatShouldBeShipped(t *testing.T) {
 	trials, seed := logsOf(10, 200)
 	for _, w := range []service{
 		{name: "flat guardrail", reward: [2]float64{.5, .62}, outcome: [2]float64{.9, .9}, limit: worse},
@@ -243,7 +243,7 @@ func count(is bool) int {
 }
 
 // Harm that is there is shown, and seldom where it is not.
-func TestHarm(t *testing.T) {
+func TestDecision_ShowsHarm(t *testing.T) {
 	w := service{reward: rises, outcome: [2]float64{.9, .5}, limit: worse}
 	if d := w.decide(t, w.draw(3000, 1)); d.Answer != provenance.Harm || !strings.Contains(d.Because, "guardrail safe") {
 		t.Errorf("%s: %s", d.Answer, d.Because)
@@ -293,7 +293,7 @@ func TestDecision_OutcomesThatComeLateAreNotShipped(t *testing.T) {
 }
 
 // The rows that are still needed are about enough.
-func TestRowsNeeded(t *testing.T) {
+func TestDecision_NeedsAboutTheRowsItSays(t *testing.T) {
 	w := service{reward: rises, outcome: [2]float64{.9, .92}, limit: provenance.Requirement{Name: "safe", Limit: -.04}}
 	d := w.decide(t, w.draw(600, 3))
 	if d.Answer != provenance.Undecided || d.RowsNeeded <= 600 || d.RowsNeeded > 10000 {
@@ -305,7 +305,7 @@ func TestRowsNeeded(t *testing.T) {
 }
 
 // What is printed is what a plain loop makes of the rows.
-func TestDecisionByHand(t *testing.T) {
+func TestDecision_IsThePlainLoop(t *testing.T) {
 	w := service{reward: rises, outcome: [2]float64{.3, .2}, limit: worse, logged: true}
 	l := w.draw(500, 11)
 	d := w.decide(t, l)

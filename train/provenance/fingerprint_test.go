@@ -138,7 +138,7 @@ func from(t *testing.T, d []logs.Decision, m provenance.Made) *policyfile.Policy
 
 // Rows that had a part in a policy are known again in a log that has them under other ids,
 // rounded, in another order, among others; and nobody's word stands against them.
-func TestKnownAgain(t *testing.T) {
+func TestFingerprints_KnowCopiesAgain(t *testing.T) {
 	const n = 2000
 	w := rows{seed: 1, d: 4}
 	old, later := w.draw(n), rows{seed: 2, d: 4}.draw(n)
@@ -246,7 +246,7 @@ func TestKnownAgain(t *testing.T) {
 
 // The evidence that rows are known again has mean 1 over all that rows drawn anew can do,
 // with contexts that repeat and propensities that differ.
-func TestEvidence(t *testing.T) {
+func TestFingerprints_HaveMeanOneOnNewRows(t *testing.T) {
 	old := rows{seed: 1, d: 2, times: true}.draw(100)
 	p := learned(t, old)
 	next := copied(shuffled(slices.Concat(old[:2], old[1:3])), "%.7g") // one context twice
@@ -269,7 +269,7 @@ func TestEvidence(t *testing.T) {
 }
 
 // Honest next rounds are not refused: contents may be equal by chance.
-func TestNextRound(t *testing.T) {
+func TestFingerprints_LetHonestRoundsPass(t *testing.T) {
 	population := func(size int) func(r *rand.Rand, x []float64) {
 		return func(r *rand.Rand, x []float64) {
 			who := rand.New(rand.NewPCG(uint64(r.IntN(size)), 77))
@@ -337,7 +337,7 @@ func TestNextRound(t *testing.T) {
 }
 
 // That no row taught a policy is believed, as the file is not signed, but said.
-func TestEmptiedList(t *testing.T) {
+func TestCompare_SaysThatAnEmptyListIsBelieved(t *testing.T) {
 	f := &policyfile.File{Components: []policyfile.Component{{Weight: 1}}, History: policyfile.History{Known: true, Seed: 1}}
 	o, err := collect(t, rows{seed: 1, d: 4}.draw(100)).Compare(f, false)
 	if err != nil || o.Relation != provenance.Fresh || !strings.Contains(o.Note, "the file is not signed") {

@@ -21,7 +21,7 @@ func in(d []logs.Decision, from, to int) []logs.Decision {
 
 // A customer who taught a policy comes back in a later log: the rows depend on those that taught,
 // and do not certify.
-func TestGroupsReturn(t *testing.T) {
+func TestCompare_RefusesGroupsThatReturn(t *testing.T) {
 	first := rows{seed: 1, d: 3}.draw(400) // rows 0 to 199 teach: the groups 0 to 9 of 20
 	in(first[:200], 0, 10)
 	in(first[200:], 10, 20)

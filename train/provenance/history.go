@@ -23,7 +23,7 @@ const (
 	Ancestral Relation = "ancestral" // rows of it taught a policy that logged what this one was learned from
 )
 
-// Overlap says which rows of a log a policy has seen.
+// Overlap says which rows of a log had a part in a policy. [Judge.Compare] finds it.
 type Overlap struct {
 	Relation
 	Taught []bool // what must be fixed, by rows: they may not certify
@@ -41,7 +41,8 @@ func (j *Judge) identity() string {
 	return j.how
 }
 
-// Hash is the xxHash64 of two numbers, by which rows are divided and recorded.
+// Hash returns the xxHash64 of two numbers. Rows are divided by it, and recorded in files as such
+// hashes.
 func Hash(seed, of uint64) uint64 {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:8], seed)
@@ -229,7 +230,7 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 	return o, nil
 }
 
-// Made is what had a part in a policy that is being written to a file.
+// Made lists what had a part in a policy, for [Judge.Record] to write into its file.
 type Made struct {
 	Taught, Chosen []int // rows, see Overlap
 	// Chunks are the parts of Chosen that certify each component of a mixture, which was taught by the parts
@@ -241,8 +242,9 @@ type Made struct {
 	Loggers []*policyfile.Policy // that logged rows of the log, as far as their files are at hand
 }
 
-// Seed returns the seed to hash rows with: that of an earlier file, if its rows must be recorded
-// along, since hashes of two seeds cannot be told to be of one row; else the given one.
+// Seed returns the seed for the hashes of rows. If the rows of an earlier file must be recorded
+// along, it is that file's seed, because hashes of different seeds cannot be compared. Otherwise it
+// is the given seed.
 func (j *Judge) Seed(before *policyfile.File, seed uint64) (uint64, error) {
 	if before == nil || !before.History.Known || before.History.How == "" {
 		return seed, nil

@@ -60,8 +60,7 @@ func (j *Judge) Force() *Judge {
 // Found returns what the inspection found.
 func (j *Judge) Found() inspect.Report { return j.found }
 
-// Of is the judge of the same rows as another log holds them, such as with their contexts
-// encoded.
+// Of returns the judge of the same rows in another form of the log, such as with encoded contexts.
 func (j *Judge) Of(log *logs.Log) (*Judge, error) {
 	if log.Len() != j.log.Len() || log.Hash() != j.log.Hash() {
 		return nil, fmt.Errorf("a log of %d rows is not the log of %d rows that was inspected", log.Len(), j.log.Len())
@@ -86,7 +85,7 @@ func (j *Judge) Usable() error {
 		return nil
 	}
 	f := j.found.Findings[0]
-	return fmt.Errorf("the log cannot be used: %s: %s: %s; %s, or do it all the same by setting force", f.Check,
+	return fmt.Errorf("the log cannot be used: %s: %s: %s; %s; to go on anyway: setting force", f.Check,
 		f.Measured, f.Means, f.Do)
 }
 
@@ -230,10 +229,10 @@ func FromFile(f *policyfile.File) Origin { return Origin{file: f} }
 // they may not certify it. Rows are known by [logs.Log.Hashes].
 func TaughtBy(rows propensity.RowSet) Origin { return Origin{taught: rows, fixed: rows.Len() == 0} }
 
-// Fixed certifies a policy on rows that had no part in it. pi writes π(·|x_i), of the actions that the row
-// offers, to dst for row i of the log. Refused as *Withheld: rows that taught the policy or a reward model, or
-// depend on such rows; a policy of which that cannot be told; what Admits refuses. At any time
-// those of the rows certify that a [Pool] of this log would take.
+// Fixed certifies a policy on rows that had no part in it. pi writes π(·|x_i) of the actions that
+// row i of the log offers to dst. Refused as *[Withheld]: rows that taught the policy or a reward
+// model, or depend on such rows; a policy whose origin says nothing; what [Judge.Admits] refuses.
+// At any time only those rows certify that a [Pool] of this log would take.
 func (j *Judge) Fixed(pi certify.Policy, from Origin, rows []int, o certify.Options) (*Certificate, error) {
 	if err := j.from(from, rows, o); err != nil {
 		return nil, err
@@ -310,10 +309,11 @@ func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Ce
 	return j.Target(nil, pi, from, o)
 }
 
-// Target is Probabilities of a policy of which all are known: pi writes π(·|x_i), of the actions that the row
-// offers, to dst for row i of the log. Where the log's are known, too, a model that is learned from rows before
-// ([online.Learn]) makes the bound tighter; not at any time. Of a target that is better it says up to which Γ it is.
-// Requirements of other outcomes make the certificate's Decision.
+// Target certifies a policy whose probabilities of all actions are known: pi writes π(·|x_i) of the
+// actions that row i offers to dst. If the log has all propensities, too, and the statement is for
+// one look, a model learned from rows before ([online.Learn]) makes the bound tighter. For a target
+// that is better, Target also finds the strength. Requirements of other outcomes make the
+// certificate's Decision.
 func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certify.Options,
 	requirements ...Requirement) (*Certificate, error) {
 	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())

@@ -58,7 +58,7 @@ func withheld(t *testing.T, what string, err error, want string) {
 
 // What must be fixed may not have been taught by the rows that certify, wherever these
 // are copied to, and nobody's silence is taken for a word.
-func TestPosterior(t *testing.T) {
+func TestPosterior_RefusesRowsThatTaughtThePrior(t *testing.T) {
 	log := example(400)
 	zero := posterior(make([]float64, 12))
 	certifies := func(what string, log *logs.Log, q propensity.Posterior, rows []int, o certify.Options) {
@@ -92,7 +92,7 @@ func TestPosterior(t *testing.T) {
 }
 
 // Logs that can certify nothing, through every door.
-func TestAdmits(t *testing.T) {
+func TestAdmits_RefusesLogsThatCertifyNothing(t *testing.T) {
 	for _, c := range []struct {
 		change func(l *logs.Log)
 		want   string
@@ -134,7 +134,7 @@ func TestAdmits(t *testing.T) {
 
 // A target whose probabilities are all known is bounded with a model that is learned from rows
 // before, never from a row's own cluster, copies that no column tells of included.
-func TestTarget(t *testing.T) {
+func TestTarget_LearnsItsModelFromRowsBefore(t *testing.T) {
 	l := example(3000)
 	x := l.X.(logs.Rows64)
 	best := func(i int) int32 {
@@ -189,7 +189,7 @@ func TestTarget(t *testing.T) {
 	withheld(t, "no origin", err, "not said where the policy comes from")
 }
 
-func TestVerdict(t *testing.T) {
+func TestVerdict_FollowsTheGain(t *testing.T) {
 	const n = 4000
 	for _, tc := range []struct {
 		reward func(a int32) float64
@@ -238,7 +238,7 @@ func flat(n int, p float64) *logs.Log {
 
 // What contradicts a guarantee keeps it from being called better, and what is promised is
 // not above the estimate.
-func TestDoubts(t *testing.T) {
+func TestStatement_IsNotBetterIfTheLogContradicts(t *testing.T) {
 	first := func(l *logs.Log, p float64) (pi []float64) { // the first action, more or less
 		for _, a := range l.Action {
 			pi = append(pi, p*[]float64{1, 0, 0}[a])
@@ -309,7 +309,7 @@ func TestDoubts(t *testing.T) {
 }
 
 // A row that shares a group with one that taught does not certify.
-func TestApart(t *testing.T) {
+func TestApart_LeavesOutClustersOfTaughtRows(t *testing.T) {
 	log := example(400)
 	for i := range 400 {
 		log.Group = append(log.Group, int32(i/20))
@@ -326,7 +326,7 @@ func TestApart(t *testing.T) {
 }
 
 // Rows that repeat an id, or are written twice under new ones, are of one cluster, and others are not.
-func TestUnits(t *testing.T) {
+func TestClusters_JoinRowsWithOneIdOrWrittenTwice(t *testing.T) {
 	d := rows{seed: 1, d: 3}.draw(400)
 	if u := collect(t, d).Clusters(); u != nil {
 		t.Errorf("independent rows: clusters %v", u)
@@ -359,7 +359,7 @@ func TestUnits(t *testing.T) {
 
 // A sound log that happens to lack its few heaviest weights contradicts nothing: their spread is known where
 // all propensities are.
-func TestRareWeights(t *testing.T) {
+func TestAdmits_AllowsLogsWithoutTheirRarestDraws(t *testing.T) {
 	const n, rare = 2000, .0005
 	l := &logs.Log{Actions: logs.Numbered(2), X: logs.Rows64{Width: 1, Data: make([]float64, n)}}
 	for i := range n { // the second action was never drawn, as in one log of e

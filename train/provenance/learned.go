@@ -6,9 +6,9 @@ import (
 	"opl/policies/policyfile"
 )
 
-// Learned says whether rows of the log had a part in a target, and flatter it: why, and which rows
-// had none, so that estimates from these can be believed. why is empty if no row had a part, or if
-// nobody can tell.
+// Learned says why a target looks better on this log than it is: rows of the log had a part in it.
+// clean are the rows that had none, by which it can be estimated. why is empty if no row had a
+// part, or if nobody can tell.
 func (j *Judge) Learned(from Origin) (clean []int, why string) {
 	seen := make([]bool, j.log.Len())
 	why = "it was learned from rows of this log, or of their groups, which flatter it"

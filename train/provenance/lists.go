@@ -10,8 +10,8 @@ import (
 	"opl/train/logs"
 )
 
-// Lists are the lists of a log, whose rows are their slots, as rows of another log: what certifies and what is
-// estimated of lists counts each of them once.
+// Lists turns a log whose rows are slots into a log with a row for each list, so that bounds and
+// estimates count each list once.
 type Lists struct {
 	certify.Slots
 	Log    *logs.Log          // a row a list: its cost Σ_l α_l c_l and its joint propensity
@@ -23,9 +23,10 @@ type Lists struct {
 	whole bool    // rewards are of the list
 }
 
-// ListsOf are the lists of a log whose slots have the probabilities logged[i] = π(a_i|x_i) under a policy. row, if not
-// nil, is the policy, as [certify.Fixed] takes it: marginals of slots need it. Errors: an assumption that is none, or
-// that the log's rewards or the policy do not allow; weights of slots that are none.
+// ListsOf joins the slots of a log into lists. logged[i] = π(a_i|x_i) are the probabilities of the
+// slots under a policy. row is the policy, as [certify.Fixed] takes it; the assumption of
+// independence needs it, others take nil. Errors: an unknown assumption, one that the rewards or
+// the policy do not allow, unknown weights of slots.
 func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error) {
 	of := log.Lists
 	out := &Lists{Assume: cmp.Or(certify.Assumption(of.Assume), certify.NoAssumption), of: make([]int32, log.Len()),
@@ -162,7 +163,8 @@ func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 	return nil
 }
 
-// Rows are the lists of some rows of slots, of which they must have all slots or none.
+// Rows returns the lists that some rows of slots belong to. The rows must contain all slots of a
+// list or none.
 func (s *Lists) Rows(rows []int) ([]int, error) {
 	count := make([]int, len(s.Starts)-1)
 	var out []int
@@ -225,7 +227,7 @@ func (j *Judge) lists(p certify.PoolLog, s sample) (certify.PoolLog, sample, err
 	return out, of, nil
 }
 
-// Listed is what a statement about lists assumes, and what it is of.
+// Listed says what a statement about lists assumes, and how many lists it is about.
 type Listed struct {
 	Assumption  certify.Assumption `json:"assumption"`
 	Says        string             `json:"says"` // the assumption in words

@@ -81,7 +81,7 @@ func certified(t *testing.T, log *logs.Log) (provenance.Statement, error) {
 }
 
 // A statement about lists counts lists, is that of the formula for each assumption, and names it.
-func TestListsAreCertifiedWhole(t *testing.T) {
+func TestLists_AreCertifiedWhole(t *testing.T) {
 	for _, w := range worlds.Lists() {
 		guaranteed := map[string]float64{}
 		for _, assume := range certify.Assumptions() {
@@ -136,7 +136,7 @@ func TestListsAreCertifiedWhole(t *testing.T) {
 }
 
 // Over many logs, statements are false in at most δ of them where the assumption holds.
-func TestListsViolations(t *testing.T) {
+func TestLists_FailAsRarelyAsPromised(t *testing.T) {
 	draws, n := 5, 300
 	if os.Getenv("OPL_LONG") != "" {
 		draws, n = 400, 500
@@ -171,7 +171,7 @@ func TestListsViolations(t *testing.T) {
 }
 
 // What cannot be is refused, with the place.
-func TestBadLists(t *testing.T) {
+func TestLists_RefuseWhatCannotBe(t *testing.T) {
 	line := func(slots, ps, rest string) string {
 		return `{"offered":["a","b","c"],"slots":` + slots + `,"slot_propensities":` + ps + `,` + rest + `}` + "\n"
 	}

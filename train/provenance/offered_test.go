@@ -15,7 +15,7 @@ import (
 
 // Fingerprints of rows with sets, of which few are read whole, are those that reading all of them gives: where contexts are alone,
 // where they come back, and where all are one.
-func TestOfferedWitnesses(t *testing.T) {
+func TestFingerprints_OfSetsAreThoseOfAllRows(t *testing.T) {
 	for name, context := range map[string]func(i int, r *rand.Rand) float64{
 		"alone": func(i int, _ *rand.Rand) float64 { return float64(i) + 1./3 },
 		"some":  func(_ int, r *rand.Rand) float64 { return float64(r.IntN(1500)) },

@@ -126,9 +126,10 @@ func (out *Partial) sum(c *pooled, o Options) (err error) {
 	return nil
 }
 
-// Conclude states what [Pool.File] of all rows does, of the partial results of all shards, to within the rounding of
-// sums. A shard that comes twice counts once. Errors: partial results of other policies, logs, options or numbers of
-// shards; those of one shard that differ; shards that are not there; what would be withheld of all rows.
+// Conclude adds up the partial results of all shards and states what [Pool.File] would state of all
+// rows, up to the rounding of sums. A shard that comes twice counts once. Errors: partial results
+// of different policies, logs, options or numbers of shards; two different results of one shard;
+// missing shards; whatever would be withheld on all rows.
 func Conclude(partials []Partial) (Statement, error) {
 	none := Statement{}
 	all, err := byNumber(partials)

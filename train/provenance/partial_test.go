@@ -56,7 +56,7 @@ func concluded(t *testing.T, p *policyfile.Policy, o provenance.Options, files .
 }
 
 // Shards that read their own files alone state what one machine states of all of them as one log.
-func TestByFiles(t *testing.T) {
+func TestConclude_SaysWhatOneMachineSays(t *testing.T) {
 	const n = 1000
 	old := rows{seed: 1, d: 4}.draw(n)
 	p := plays(t, old)
@@ -115,7 +115,7 @@ func TestByFiles(t *testing.T) {
 }
 
 // What no shard sees is refused of all of them.
-func TestByFilesRefused(t *testing.T) {
+func TestConclude_RefusesWhatNoShardSees(t *testing.T) {
 	const n = 1000
 	old := rows{seed: 1, d: 4}.draw(n)
 	p := plays(t, old)

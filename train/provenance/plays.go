@@ -14,8 +14,9 @@ import (
 	"opl/train/logs"
 )
 
-// Fits reports a policy that has nothing to play in the rows of the log: one whose actions have features needs
-// rows that say what they offered, and one of a fixed set rows that offer it.
+// Fits returns an error if the policy has nothing to play in the rows of the log. A policy of
+// actions with features needs rows that say what they offered. A policy of fixed actions needs rows
+// that offer them.
 func Fits(f *policyfile.File, log *logs.Log) error {
 	switch {
 	case f.HasItems() && log.Choices == nil:
@@ -49,8 +50,9 @@ func knows(e *features.Encoder, names []string) (n int) {
 	return n
 }
 
-// Plays is π(·|x_i) of a file's policy for rows of a log that was not encoded: of its K actions, or where these
-// have features, of those that the row offers, as the log describes them. It is for one goroutine.
+// Plays returns π(·|x_i) of a file's policy for the rows of a log that was not encoded. It covers
+// the policy's K actions or, if actions have features, those that the row offers. Use the result in
+// one goroutine only; for several see [Players].
 func Plays(p *policyfile.Policy, log *logs.Log) (certify.Policy, error) {
 	plays, err := Players(p, log)
 	if err != nil {
@@ -59,7 +61,8 @@ func Plays(p *policyfile.Policy, log *logs.Log) (certify.Policy, error) {
 	return plays(), nil
 }
 
-// Logged is π(a_i|x_i) of the policy of Plays, for some rows of the log and 0 for others, on threads.
+// Logged computes π(a_i|x_i) of the policy for the given rows of the log, on several threads. Other
+// rows get 0.
 func Logged(p *policyfile.Policy, log *logs.Log, rows []int, threads int) ([]float64, error) {
 	plays, err := Players(p, log)
 	if err != nil {
@@ -89,7 +92,7 @@ func logged(plays func() certify.Policy, log *logs.Log, rows []int, threads int)
 	return pi, errors.Join(errs...)
 }
 
-// Players makes functions such as that of Plays, each for one goroutine.
+// Players returns a function that makes policies as [Plays] does, one for each goroutine.
 func Players(p *policyfile.Policy, log *logs.Log) (func() certify.Policy, error) {
 	f := p.File()
 	if !f.HasItems() {

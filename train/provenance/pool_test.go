@@ -48,7 +48,7 @@ func grouped(d []logs.Decision, name string, size int) []logs.Decision {
 	return d
 }
 
-func TestPool(t *testing.T) {
+func TestPool_CertifiesLogsTogether(t *testing.T) {
 	const n = 1000
 	old := rows{seed: 1, d: 4}.draw(n)
 	p := plays(t, old)
@@ -181,7 +181,7 @@ func collectLog(t *testing.T, d []logs.Decision) *logs.Log {
 
 // Of rows that come, in groups that come back and go on, under ids that come again, what has been
 // counted at one look is counted alike at every later one, and no row that may go with a later one is.
-func TestLasting(t *testing.T) {
+func TestPool_CountsARowAlikeAtEveryLook(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	all := rows{seed: 2, d: 4}.draw(120)
 	group := ""
@@ -240,7 +240,7 @@ func TestLasting(t *testing.T) {
 }
 
 // Files that are too few rows each to refute their propensities are refuted together.
-func TestPoolRefuted(t *testing.T) {
+func TestPool_RefutesPropensitiesTogether(t *testing.T) {
 	w := rows{d: 4, explore: .5}
 	var ps provenance.Pool
 	for s := range uint64(12) {
@@ -268,7 +268,7 @@ func TestPoolRefuted(t *testing.T) {
 }
 
 // Propensities that are found to be rounded in all files, and in none alone, make all bounds wider.
-func TestPoolRounded(t *testing.T) {
+func TestPool_WidensBoundsForRoundedPropensities(t *testing.T) {
 	w := rows{d: 4, explore: 1}
 	var ps provenance.Pool
 	for s := range uint64(8) {
@@ -289,7 +289,7 @@ func TestPoolRounded(t *testing.T) {
 
 // Three rounds of 300 rows, whose logging policies depend on what was said after each: a false bound
 // after any of them is as rare as δ says.
-func TestPoolRates(t *testing.T) {
+func TestPool_FailsAsRarelyAsPromised(t *testing.T) {
 	walks := uint64(10)
 	if os.Getenv("OPL_LONG") != "" {
 		walks = 1000
@@ -337,7 +337,7 @@ func TestPoolRates(t *testing.T) {
 }
 
 // By every door, at any time: what depends on a later look is refused or left out.
-func TestAnyTimeDoors(t *testing.T) {
+func TestAnyTime_RefusesWhatDependsOnLaterLooks(t *testing.T) {
 	o := certify.Options{AnyTime: true}
 	d := rows{seed: 2, d: 4}.draw(600)
 	twice := bare(slices.Concat(d, d))
@@ -414,7 +414,7 @@ func TestAnyTimeDoors(t *testing.T) {
 }
 
 // The statement says what it is of, and what nobody paid for.
-func TestPoolText(t *testing.T) {
+func TestPool_SaysWhatItIsOf(t *testing.T) {
 	p := plays(t, nil)
 	w := rows{d: 4}
 	var ps provenance.Pool
@@ -442,7 +442,7 @@ func TestPoolText(t *testing.T) {
 		{all, "better than what logged these rows"},
 		{all, "At any time: they hold at every look"},
 		{one, "For one look, at rows whose number was fixed before; to look again as rows come: certify by setting any-time"},
-		{one, "whoever takes the best of several policies, trainings or\n  statements on the same rows must share δ among them, and what several rounds state fails with the sum of their δ"},
+		{one, "If you pick the best of several policies, trainings or\n  statements on the same rows, divide δ among them. Over several rounds, add up their δ"},
 	} {
 		if !strings.Contains(c.in, c.want) {
 			t.Errorf("not said: %q in\n%s", c.want, c.in)

@@ -9,9 +9,10 @@ import (
 	"opl/train/logs"
 )
 
-// Reads says whether a policy finds in a log what it reads: absent names columns that no row of the log has, which
-// count as 0, empty: there are none. Errors: columns of which the policy reads nothing, as it reads numbers there and
-// the log has names, or the other way, or as all names are others, of which some differ by capitals or blanks alone.
+// Reads checks whether the log has the columns that the policy reads. absent names columns that no
+// row has; the policy then reads 0. Errors: the log has names where the policy reads numbers, or
+// numbers where it reads names, or none of the names that the policy knows in a column, some
+// differing only in capitals or blanks.
 func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
 	var contexts, items []string
 	for _, c := range f.Components {
@@ -25,9 +26,9 @@ func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
 	return absent, err
 }
 
-// Unread says how the log contradicts that its contexts are those that the policy decides by;
-// empty: it does not. It asks [Reads], but where rows have different names, one that no row has may
-// be rare, and is no contradiction.
+// Unread says how the log contradicts that it has the contexts by which the policy decides, or
+// returns "". It asks [Reads]. If rows differ in their columns, a missing column may just be rare,
+// and Unread says nothing.
 func Unread(f *policyfile.File, log *logs.Log) string {
 	absent, err := Reads(f, log)
 	switch {

@@ -15,7 +15,7 @@ import (
 
 // A policy that is better on a log is doubted by every door where the log has not the columns that it reads, or has names
 // where it reads numbers: there it plays another policy than where it is served.
-func TestUnread(t *testing.T) {
+func TestUnread_DoubtsAPolicyWithoutItsColumns(t *testing.T) {
 	const n = 2000
 	d := rows{seed: 3, d: 4}.draw(n)
 	p := plays(t, rows{seed: 1, d: 4}.draw(n))
@@ -83,7 +83,7 @@ func TestUnread(t *testing.T) {
 }
 
 // Names that differ by capitals alone, as True in CSV and true in JSON do, are no names that the policy knows.
-func TestSpelling(t *testing.T) {
+func TestReads_NamesColumnsThatDifferByCapitals(t *testing.T) {
 	for _, c := range []struct{ reads, has, want string }{
 		{"x_flag=True x_flag=False", "x_flag=true x_flag=false", "it reads x_flag=True, and the log has x_flag=true"},
 		{"x_flag=True x_flag=False", "x_flag=True x_flag=true", ""},

@@ -10,7 +10,7 @@ import (
 
 // Rounding is to the bit what it was when the files that hold its hashes were written: of numbers of all sizes, near halves
 // and near powers of ten.
-func TestRounding(t *testing.T) {
+func TestRounding_IsThatOfOldFiles(t *testing.T) {
 	plain := func(x float64, digits, decimals int) float64 {
 		abs := math.Abs(x)
 		if !(abs >= 1e-270 && abs < 1e270) {

@@ -13,8 +13,8 @@ import (
 	"opl/train/logs"
 )
 
-// Untaught returns the rows by which the policy of a file can be judged: those that had no part in
-// it, and do not depend on rows that had. Errors are those of [Judge.File].
+// Untaught returns the rows by which the policy of a file can be judged: they had no part in it and
+// do not depend on rows that had. Errors are those of [Judge.File].
 func (j *Judge) Untaught(p *policyfile.Policy, fresh bool) ([]int, error) {
 	c, err := j.candidate(p, Options{Fresh: fresh})
 	if err != nil {
@@ -68,8 +68,8 @@ type Segment struct {
 	Rows []int
 }
 
-// Segmented divides the rows of a log by the values of a column of names, the most frequent first. A column of
-// numbers, and one that the contexts lack, is an error.
+// Segmented divides the rows of a log by the values of a column of names, the most frequent value
+// first. Errors: a column of numbers, a column that no context has.
 func Segmented(log *logs.Log, column string) ([]Segment, error) {
 	e, err := log.FitEncoder(nil, logs.Scaling{Kind: "none", Intercept: true})
 	if err != nil {
@@ -125,8 +125,8 @@ func Largest(all []Segment, most int) []Segment {
 	return append(all[:most-1:most-1], rest)
 }
 
-// LargeSegments is the share of the rows that a segment needs for a guardrail.
-const LargeSegments = 0.05
+// largeSegments is the share of the rows that a segment needs for a guardrail.
+const largeSegments = 0.05
 
 // nulls are those of a requirement.
 func (t trial) nulls(r Requirement, grouped bool) ([]*null, error) {
@@ -148,7 +148,7 @@ func (t trial) segments(r Requirement) (all []*null, err error) {
 			return fail(err)
 		}
 		for _, s := range found {
-			if float64(len(s.Rows)) < LargeSegments*float64(t.samples[k].log.Len()) && of[s.Name] == nil {
+			if float64(len(s.Rows)) < largeSegments*float64(t.samples[k].log.Len()) && of[s.Name] == nil {
 				continue
 			}
 			n := of[s.Name]
@@ -174,7 +174,7 @@ func (t trial) segments(r Requirement) (all []*null, err error) {
 		}
 	}
 	if len(all) == 0 {
-		return fail(fmt.Errorf("no value has %v %% of the rows or more, so no segment is large", 100*LargeSegments))
+		return fail(fmt.Errorf("no value has %v %% of the rows or more, so no segment is large", 100*largeSegments))
 	}
 	for _, n := range all {
 		if !slices.ContainsFunc(n.rows, func(rows []int) bool { return len(rows) > 1 }) {

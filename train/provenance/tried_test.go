@@ -10,7 +10,7 @@ import (
 
 // The file of a posterior whose prior was chosen among several pays for that on the rows that
 // chose, and not on a later log.
-func TestTried(t *testing.T) {
+func TestFile_PaysForTheChoiceAmongPriors(t *testing.T) {
 	d := rows{seed: 1, d: 3}.draw(400)
 	alone := from(t, d, provenance.Made{Seed: 5, Tried: 1})
 	best := from(t, d, provenance.Made{Seed: 5, Tried: 4})

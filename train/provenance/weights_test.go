@@ -30,7 +30,7 @@ func bySign(t *testing.T) *policyfile.Policy {
 
 // Weights that average less than 1 are doubted unless they may be missing by chance: those of rare draws of what the
 // policy plays, not of others. A machine and its shards say the same.
-func TestMissingWeights(t *testing.T) {
+func TestAdmits_DoubtsWeightsBelowOne(t *testing.T) {
 	const n = 3000
 	type draw struct {
 		action int

@@ -78,7 +78,7 @@ func (o BoostOptions) defaults(n int) (BoostOptions, error) {
 	return o, nil
 }
 
-// Boosted is what boosting learned.
+// Boosted holds the learned trees.
 type Boosted struct {
 	*features.Forest           // scores: of the logistic loss logits
 	Rounds           []int     // trees of each output

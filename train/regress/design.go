@@ -59,7 +59,7 @@ func (m Matrix) Pass(grad, theta, scores []float64, k, from, to int, loss func()
 	blas64.Gemm(blas.Trans, blas.NoTrans, 1, s, x, 1, blas64.General{Rows: k, Cols: d, Stride: d, Data: grad})
 }
 
-// Rows is what can be read row by row, as contexts of a log can.
+// Rows can be read row by row, as the contexts of a log can.
 type Rows interface {
 	Len() int
 	Dim() int

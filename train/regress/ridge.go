@@ -8,14 +8,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Moments are what ridge regressions of k outputs are solved from: Σ ω x xᵀ and Σ ω x y_a. Those of folds add up.
+// Moments hold the sums Σ ω x xᵀ and Σ ω x y_a, which ridge regressions of k outputs need. Sums of folds add up.
 type Moments struct {
 	Gram  *mat.SymDense // [d×d]
 	Right []float64     // Σ ω x y_a [k×d]
 	k     int
 }
 
-// NewMoments are those of rows of x, with outputs y [n×k] and weights w; nil: all 1.
+// NewMoments sums up rows of x, with outputs y [n×k] and weights w; nil: all 1.
 func NewMoments(x Matrix, y []float64, k int, w []float64) (*Moments, error) {
 	n, d := x.Len(), x.Dim()
 	if d == 0 || k < 0 || len(y) != n*k || w != nil && len(w) != n {
@@ -47,7 +47,7 @@ func NewMoments(x Matrix, y []float64, k int, w []float64) (*Moments, error) {
 	return m, nil
 }
 
-// Add adds those of other rows.
+// Add adds the sums of other rows.
 func (m *Moments) Add(other *Moments) {
 	m.Gram.AddSym(m.Gram, other.Gram)
 	for j, v := range other.Right {

@@ -71,7 +71,7 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 	}
 	err = errors.Join(
 		writeFile(dir, RunsFile, func(w io.Writer) error { return Write(w, table.CSV, p.recs) }),
-		writeFile(dir, PointsFile, func(w io.Writer) error { return WritePoints(w, slices.Concat(p.pts...)) }))
+		writeFile(dir, PointsFile, func(w io.Writer) error { return writePoints(w, slices.Concat(p.pts...)) }))
 	if p.verdicts != nil {
 		err = errors.Join(err,
 			writeFile(dir, VerdictsFile, func(w io.Writer) error { return writeVerdicts(w, p.verdicts) }),

@@ -32,8 +32,8 @@ type Point struct {
 	Count    int          // seeds
 }
 
-// WritePoints writes points as CSV.
-func WritePoints(w io.Writer, pts []Point) error {
+// writePoints writes points as CSV.
+func writePoints(w io.Writer, pts []Point) error {
 	lines := [][]string{{"figure", "dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter",
 		"penalty",
 		"quantity", "mean", "sd", "count", "representation"}}

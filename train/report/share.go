@@ -12,7 +12,7 @@ import (
 	"opl/train/report/table"
 )
 
-// Share is what WriteAll says of records, as a page to be shared: figures, their points, the
+// Share makes a page of what WriteAll writes about records: figures, their points, the
 // verdicts on the paper's conclusions, or the grid where it is one's own. Errors: no records.
 func Share(recs []train.Record, o PageOptions) (html.Page, error) {
 	p, err := newPage(recs, &o)
@@ -58,7 +58,7 @@ const (
 	curvesNote = "Objective and terms are means over an epoch's minibatches."
 )
 
-// ShareRewards is what Write says of records, as a page to be shared, with the terms of objectives and bounds.
+// ShareRewards makes a page of what Write writes about records, with the terms of objectives and bounds.
 // Errors: no records.
 func ShareRewards(recs []train.Record, o PageOptions) (html.Page, error) {
 	o.Grid = "-" // draw all of them as one

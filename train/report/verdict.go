@@ -14,7 +14,7 @@ import (
 	"opl/train/experiment"
 )
 
-// Status is what records say about a claim.
+// Status says whether records confirm a claim.
 type Status string
 
 // A claim is confirmed or contradicted by the interval of its differences, over
@@ -29,7 +29,7 @@ const (
 	NotRun               Status = "not run" // records are missing
 )
 
-// Test is what a claim says about a mean difference.
+// Test is the condition that a claim puts on a mean difference.
 type Test string
 
 // With interval [L, U]: a difference is Above if L > 0, and the contrary if U < 0;
@@ -77,7 +77,7 @@ type Estimate struct {
 	Mean    train.Number `json:"mean"`
 }
 
-// Verdict is what records say about one of the paper's conclusions.
+// Verdict judges one of the paper's conclusions by records.
 type Verdict struct {
 	Conclusion  int          `json:"conclusion"` // 1 to 7
 	Claim       string       `json:"claim"`

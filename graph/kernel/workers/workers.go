@@ -13,13 +13,13 @@ import (
 // awake is how long a worker looks for more work before it sleeps.
 const awake = 200 * time.Microsecond
 
-// Do calls do(seat, part) once for each part below parts and returns when all
+// Do calls do(worker, part) once for each part below parts and returns when all
 // have returned. Up to threads goroutines, the caller's among them, take parts
-// one after the other, each with a seat of its own below threads. A seat begins
-// with a share of the parts that is the same in every call, in whose data its
-// processor's cache is warm, and helps others after it; which seats are taken,
-// and who gets which part in the end, is left to chance. Do panics if a call did.
-func Do(threads, parts int, do func(seat, part int)) {
+// one after the other; each has a number worker of its own, below threads. A worker
+// begins with a share of the parts that is the same in every call, so that its
+// processor's cache holds their data, and then helps others. Chance decides which
+// workers run, and who gets which part in the end. Do panics if a call did.
+func Do(threads, parts int, do func(worker, part int)) {
 	if threads = min(threads, parts); threads < 2 {
 		for part := range parts {
 			do(0, part)
@@ -41,7 +41,7 @@ func Do(threads, parts int, do func(seat, part int)) {
 		}
 		if w.state.CompareAndSwap(idle, claimed) {
 			j.taken = append(j.taken, w)
-			w.job, w.seat = j, len(j.taken)
+			w.job, w.worker = j, len(j.taken)
 			w.say(offered, &w.asleep, w.wake)
 		}
 	}
@@ -63,7 +63,7 @@ func Do(threads, parts int, do func(seat, part int)) {
 
 // job is a call of Do.
 type job struct {
-	do             func(seat, part int)
+	do             func(worker, part int)
 	parts, threads int
 	shares         []share
 	taken          []*worker
@@ -71,7 +71,7 @@ type job struct {
 	failed         any // what a call panicked with
 }
 
-// share is the next part of a seat's share, on a cache line of its own.
+// share is the next part of a worker's share, on a cache line of its own.
 type share struct {
 	next atomic.Int64
 	_    [7]int64
@@ -79,7 +79,7 @@ type share struct {
 
 var jobs = sync.Pool{New: func() any { return new(job) }}
 
-func (j *job) work(seat int) {
+func (j *job) work(worker int) {
 	defer func() {
 		if r := recover(); r != nil {
 			j.mu.Lock()
@@ -88,14 +88,14 @@ func (j *job) work(seat int) {
 		}
 	}()
 	for t := range j.threads {
-		t = (seat + t) % j.threads
+		t = (worker + t) % j.threads
 		end := int64(j.parts * (t + 1) / j.threads)
 		for {
 			part := j.shares[t].next.Add(1) - 1
 			if part >= end {
 				break
 			}
-			j.do(seat, int(part))
+			j.do(worker, int(part))
 		}
 	}
 }
@@ -113,7 +113,7 @@ const (
 type worker struct {
 	state          atomic.Uint32
 	job            *job
-	seat           int
+	worker         int
 	asleep, waited atomic.Bool // whether somebody sleeps until the state is offered, or finished
 	wake, done     chan struct{}
 }
@@ -128,7 +128,7 @@ var workers = sync.OnceValue(func() []*worker {
 			for {
 				w.await(offered, &w.asleep, w.wake)
 				if w.state.CompareAndSwap(offered, running) {
-					w.job.work(w.seat)
+					w.job.work(w.worker)
 					w.say(finished, &w.waited, w.done)
 				}
 			}

@@ -20,12 +20,12 @@ func TestDo(t *testing.T) {
 				threads, parts := 1+(round+caller)%5, round%37
 				calls := make([]atomic.Int32, parts)
 				busy := make([]atomic.Int32, threads)
-				Do(threads, parts, func(seat, part int) {
-					if busy[seat].Add(1) != 1 {
-						t.Error("two parts at once on one seat")
+				Do(threads, parts, func(worker, part int) {
+					if busy[worker].Add(1) != 1 {
+						t.Error("two parts at once on one worker")
 					}
 					calls[part].Add(1)
-					busy[seat].Add(-1)
+					busy[worker].Add(-1)
 				})
 				for part := range calls {
 					if n := calls[part].Load(); n != 1 {
@@ -69,7 +69,7 @@ func BenchmarkDo(b *testing.B) {
 	var sink [2]int
 	b.Run("workers", func(b *testing.B) {
 		b.ReportAllocs()
-		do := func(seat, part int) { sink[seat] += part }
+		do := func(worker, part int) { sink[worker] += part }
 		for b.Loop() {
 			Do(2, 2, do)
 		}

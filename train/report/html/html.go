@@ -27,7 +27,7 @@ import (
 	"opl/train/report/table"
 )
 
-// Page is what is written. Only Question and Verdict must be there.
+// Page is the content of a page. Only Question and Verdict must be there.
 type Page struct {
 	By       string // the command, such as "opl inspect"
 	Question string
@@ -127,7 +127,7 @@ var (
 	//go:embed page.js
 	script string
 
-	page = template.Must(template.New("page").Funcs(template.FuncMap{"laid": lay}).Parse(layout))
+	page = template.Must(template.New("page").Funcs(template.FuncMap{"laid": lay, "meaning": meaning}).Parse(layout))
 )
 
 // drawnSection is a section with its figures drawn.
@@ -170,7 +170,7 @@ func (p Page) Write(w io.Writer) error {
 	var b bytes.Buffer
 	err = page.Execute(&b, map[string]any{
 		"By": p.By, "Title": strings.TrimSpace(p.By + ": " + p.Question), "Question": p.Question,
-		"Subject": p.Subject, "Verdict": p.Verdict, "Tone": p.Tone, "Sections": sections,
+		"Subject": p.Subject, "Verdict": p.Verdict, "Words": p.words(), "Tone": p.Tone, "Sections": sections,
 		"Made": map[string]any{"Command": p.Made.Command, "Facts": p.Made.Facts, "Files": some(files),
 			"Settings": some(settings)},
 		"JSON": template.JS(data), "CSS": template.CSS(style), "Script": template.JS(script),

@@ -168,3 +168,24 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// A page carries the meanings of the words that it uses, and only of these.
+func TestPage_ExplainsItsWords(t *testing.T) {
+	p := Page{Question: "q", Verdict: "v", Sections: []Section{{Title: "s",
+		Tables: []Table{{Head: []string{"policy", "ESS"}, Rows: [][]string{{"drift", "3"}}}}}}}
+	var b strings.Builder
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`<dt>policy, π(a|x)</dt><dd>probabilities of actions in a context</dd>`,
+		`title="effective sample size, (Σw)²/Σw²: how many equally weighted rows say as much">ESS</th>`, `href="#words"`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	for _, no := range []string{"<dt>drift", "<dt>wealth", "| word |"} {
+		if strings.Contains(b.String(), no) {
+			t.Errorf("%s is explained", no)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -51,11 +52,14 @@ func without(facts []html.Fact, names ...string) []html.Fact {
 	return slices.DeleteFunc(facts, func(f html.Fact) bool { return slices.Contains(names, f.Name) })
 }
 
-// Concluded is the conclusion of a statement in a line: what the policy earns at least, and what to do next.
-func Concluded(s provenance.Statement, next string) string {
+// concluded is the conclusion of a statement in a line: what the policy earns at least, and what to do next.
+func concluded(s provenance.Statement, next string) string {
 	u, at, who := unitsOf(s), "", "the logging policy"
 	if d := s.Decided(); d != nil {
-		return answer(d)
+		if d.Answer != provenance.Ship {
+			next = "keep what plays"
+		}
+		return strings.TrimSuffix(answer(d), ".") + "; next: " + next
 	}
 	if s.AnyTime {
 		at = " at any time"
@@ -79,7 +83,7 @@ func Concluded(s provenance.Statement, next string) string {
 // BriefCertificate prints the statement about a log in a few lines.
 func BriefCertificate(w io.Writer, s provenance.Statement) error {
 	var b brief
-	fmt.Fprintln(&b, Concluded(s, "opl serve, or opl select beside other policies"))
+	fmt.Fprintln(&b, concluded(s, "opl serve, or opl select beside other policies"))
 	printDecision(&b.Builder, s.Decided())
 	printFacts(&b.Builder, without(guarantee(s), "verdict", "chunks"))
 	printFacts(&b.Builder, onRows(s))
@@ -97,7 +101,7 @@ func concludedTraining(l *pipeline.Learned, file string) string {
 	case l.Certificate == nil:
 		return fmt.Sprintf("learned without a guarantee, written to %s; next: opl evaluate, on a later log", file)
 	}
-	return Concluded(l.Certificate.Statement(), "opl serve "+file)
+	return concluded(l.Certificate.Statement(), "opl serve "+file)
 }
 
 // BriefTraining prints the report of a training in a few lines. The policy was written to a file; "": to none.
@@ -121,17 +125,18 @@ func BriefInspection(w io.Writer, r inspect.Report) error {
 	var b brief
 	b.WriteString(verdictOn(r))
 	wrap(&b.Builder, "", rowsOf(r))
-	var worst []inspect.Finding
-	for _, f := range r.Findings {
-		if f.Severity > inspect.Fine {
-			worst = append(worst, f)
+	var others []string
+	for i, f := range r.Findings {
+		switch {
+		case f.Severity == inspect.Fine:
+		case i < 2:
+			printFinding(&b.Builder, f)
+		default:
+			others = append(others, f.Check)
 		}
 	}
-	for _, f := range worst[:min(len(worst), 2)] {
-		printFinding(&b.Builder, f)
-	}
-	if n := len(worst) - 2; n > 0 {
-		fmt.Fprintf(&b, "and %d more: --verbose shows them\n", n)
+	if others != nil {
+		wrap(&b.Builder, "also      ", strings.Join(others, ", ")+": --verbose shows them")
 	}
 	columnsRead(&b.Builder, r, columnsBrief)
 	for _, f := range r.Findings {
@@ -147,8 +152,10 @@ func BriefInspection(w io.Writer, r inspect.Report) error {
 func BriefEvaluation(w io.Writer, r ope.Result) error {
 	r = r.InUnits()
 	var b brief
-	_, said := headline(r)
-	fmt.Fprintln(&b, said)
+	tone, said := headline(r)
+	next := map[html.Tone]string{html.Good: "opl select", html.Doubt: "keep what plays, or log more rows",
+		html.Bad: "log more rows of what the policies do"}[tone]
+	fmt.Fprintf(&b, "%s; next: %s\n", strings.TrimSuffix(said, "."), next)
 	e := evaluation{document{&b, table.Text}, r, percent(r.Delta) + " interval"}
 	d := max(ope.Digits(e.RewardMin, e.RewardMax, 3), ope.Places(e.Logging.SE))
 	rows := [][]string{append(append([]string{"logging"}, e.interval(e.Logging, plain, false)...), "", "", "")}
@@ -180,8 +187,8 @@ func BriefEvaluation(w io.Writer, r ope.Result) error {
 	if err := e.table([]string{"policy", "value", "gain", "value ≥", "gain ≥"}, rows); err != nil {
 		return err
 	}
-	e.para("value: %s, by the estimator to believe, with its %s; ≥: lower bounds that hold together with "+
-		"probability %v; next: opl select", meanReward(e.RewardMin, e.RewardMax), e.level, 1-e.Delta)
+	e.para("value: %s, with its %s; ≥: lower bounds that hold together with probability %v",
+		meanReward(e.RewardMin, e.RewardMax), e.level, 1-e.Delta)
 	if err := e.outcomes(e.level, r.Policies); err != nil {
 		return err
 	}
@@ -213,8 +220,10 @@ func BriefSelection(w io.Writer, s ope.Selection) error {
 
 // verdictOn is the verdict on a log in a line, with what to do next.
 func verdictOn(r inspect.Report) string {
-	next := map[inspect.Severity]string{inspect.Fine: "opl train", inspect.Doubtful: "see below",
-		inspect.Unusable: "see below"}[r.Severity]
+	next := "opl train"
+	if r.Severity > inspect.Fine {
+		next, _, _ = strings.Cut(cmp.Or(r.Findings[0].Do, "see below"), ";")
+	}
 	return fmt.Sprintf("%s: %d checks fine, %d doubtful, %d unusable; next: %s\n", strings.ToUpper(r.Severity.String()),
 		r.Count(inspect.Fine), r.Count(inspect.Doubtful), r.Count(inspect.Unusable), next)
 }

@@ -14,7 +14,7 @@ import (
 // Certificate prints the statement about a log that was read, with its bounds and what they assume.
 func Certificate(w io.Writer, s provenance.Statement) error {
 	var b strings.Builder
-	fmt.Fprintln(&b, Concluded(s, "opl serve, or opl select beside other policies"))
+	fmt.Fprintln(&b, concluded(s, "opl serve, or opl select beside other policies"))
 	printDecision(&b, s.Decided())
 	printFacts(&b, onRows(s))
 	printGuarantee(&b, s)
@@ -192,7 +192,7 @@ func conditions(s provenance.Statement) (all []string) {
 	}
 	if s.Circumstances != nil && s.ReadOff > 0 {
 		all = append(all, fmt.Sprintf("%d of the actions occur in rows that certify alone: "+
-			"the bounds take all actions for named before (setting actions).", s.ReadOff))
+			"the bounds take all actions as named before (setting actions).", s.ReadOff))
 	}
 	if s.AnyTime {
 		all = append(all, "At any time: they hold at every look at these rows as more come, all looks together.")
@@ -200,10 +200,8 @@ func conditions(s provenance.Statement) (all []string) {
 		all = append(all, "For one look, at rows whose number was fixed before; to look again as rows come: "+
 			"certify by setting any-time.")
 	}
-	return append(all, "Both hold together, for this one policy on rows that are alike; whoever takes the best "+
-		"of several policies, trainings or\n"+
-		"statements on the same rows must share δ among them, and what several rounds state fails with the sum "+
-		"of their δ.")
+	return append(all, "Both hold together, for this one policy on rows that are alike. If you pick the best of several "+
+		"policies, trainings or\nstatements on the same rows, divide δ among them. Over several rounds, add up their δ.")
 }
 
 // printGuarantee prints what is guaranteed, with its bounds and what they are for.

@@ -99,26 +99,24 @@ func assumptions(s provenance.Statement) html.Section {
 				c.Doubts...)
 		}
 		if c.Strength > 0 {
-			drawn.Text = append(drawn.Text, fmt.Sprintf("That it is better stands for all propensities within "+
-				"the factor Γ = %.4g of them: "+
-				"that is how strong it is.", c.Strength))
+			drawn.Text = append(drawn.Text, fmt.Sprintf("The policy stays better for all propensities within the "+
+				"factor Γ = %.4g of those logged: that is how strong the statement is.", c.Strength))
 		}
 		section.Checks = append(section.Checks, found)
 	}
 	section.Checks = append(section.Checks,
 		html.Check{Name: rows + " are independent of one another, and alike",
-			Text: []string{"What is bounded is a mean over what they were drawn from, and over nothing that " +
-				"changed since."}},
+			Text: []string{"The bound is on a mean over what the rows were drawn from. If that has changed " +
+				"since, the bound does not hold."}},
 		drawn,
 		html.Check{Name: "No row that certifies had a part in the policy, or in what it is judged by",
-			Text: []string{"Which rows taught what is believed of the policy's file, as far as the log does not " +
-				"contradict it; " +
-				"of what has no such file, that it was fixed before the log was seen."}},
+			Text: []string{"The policy's file says which rows taught it, and is believed unless the log " +
+				"contradicts it. A target without such a file is taken as fixed before the log was seen."}},
 		html.Check{Name: fmt.Sprintf("Rewards are from %v to %v", u.Low, u.High)},
 		looks,
 		html.Check{Name: "One statement",
 			Text: []string{fmt.Sprintf("Its bounds fail together with probability δ = %v at most. "+
-				"Who takes the best of several on the same rows must share δ among them.", s.Delta)}})
+				"If you pick the best of several on the same rows, divide δ among them.", s.Delta)}})
 	return section
 }
 

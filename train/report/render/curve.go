@@ -1,9 +1,12 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 
 	"opl/train/ope"
 	"opl/train/report/figure"
@@ -19,11 +22,8 @@ func Curve(w io.Writer, f table.Format, c ope.DoseCurve) error {
 		head = append([]string{"segment"}, head...)
 	}
 	for _, d := range c.Doses {
-		row := []string{fmt.Sprintf("%.4g to %.4g", d.From, d.To), fmt.Sprintf("%.4f", d.Value), fmt.Sprintf("%.4f", d.Low),
+		row := []string{numbers(d), fmt.Sprintf("%.4f", d.Value), fmt.Sprintf("%.4f", d.Low),
 			fmt.Sprintf("%.4f", d.High), fmt.Sprintf("%.4g", d.Number), "", ""}
-		if d.From == d.To {
-			row[0] = row[4]
-		}
 		if k := d.Point; k != nil {
 			row[5], row[6] = fmt.Sprintf("%.4f ± %.4f", k.DR, 2*k.SE), fmt.Sprintf("%.3g", k.Bandwidth)
 		}
@@ -32,18 +32,31 @@ func Curve(w io.Writer, f table.Format, c ope.DoseCurve) error {
 		}
 		rows = append(rows, row)
 	}
+	if f == table.Text && len(c.Doses) > 0 {
+		best := slices.MaxFunc(c.Doses, func(a, b ope.Dose) int { return cmp.Compare(a.Low, b.Low) })
+		fmt.Fprintf(w, "best bound: %s earns at least %.4f with probability %v; the log earned %.4f; next: opl train\n",
+			strings.TrimSpace(best.Segment+" "+numbers(best)), best.Low, 1-c.Delta, c.Logging)
+	}
 	if err := table.Write(w, f, head, rows); err != nil || f != table.Text {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "value: if all %d rows had drawn a number there evenly; the log earned %.4f\n"+
+	_, err := fmt.Fprintf(w, "value: if all %d rows had drawn a number there evenly\n"+
 		"≥, ≤: a band that holds for all lines together with probability %v\n"+
 		"point value: of the number itself, by a doubly robust kernel estimate; biased by up to about its error, more at "+
-		"the ends of the range and beside a jump; no guarantee\n", c.Rows, c.Logging, 1-c.Delta)
+		"the ends of the range and beside a jump; no guarantee\n", c.Rows, 1-c.Delta)
 	if k := c.Point; err == nil && k != nil {
 		_, err = fmt.Fprintf(w, "the policy as one number in each context: %.4f ± %.4f by %d rows that had no part in it, "+
 			"bandwidth %.3g; biased, as point values are\n", k.DR, 2*k.SE, c.Judged, k.Bandwidth)
 	}
 	return err
+}
+
+// numbers names an interval, or the one number of an atom.
+func numbers(d ope.Dose) string {
+	if d.From == d.To {
+		return fmt.Sprintf("%.4g", d.Number)
+	}
+	return fmt.Sprintf("%.4g to %.4g", d.From, d.To)
 }
 
 // CurveFigure draws it, with a panel for each segment.

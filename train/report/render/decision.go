@@ -20,9 +20,9 @@ import (
 func answer(d *provenance.Decision) string {
 	switch {
 	case d.Answer == provenance.Ship:
-		return fmt.Sprintf("Ship: %s; this is false with probability %v at most.", d.Because, d.Delta)
+		return fmt.Sprintf("Ship: %s; this is false with probability %.3g at most.", d.Because, d.Delta)
 	case d.Answer == provenance.Harm:
-		return fmt.Sprintf("Harm shown: %s; this is false with probability %v at most.", d.Because, d.Delta)
+		return fmt.Sprintf("Harm shown: %s; this is false with probability %.3g at most.", d.Because, d.Delta)
 	case d.RowsNeeded > 0:
 		return fmt.Sprintf("Undecided: %s; it takes about %d rows like these.", d.Because, d.RowsNeeded)
 	case slices.ContainsFunc(d.Outcomes, func(o provenance.Outcome) bool {

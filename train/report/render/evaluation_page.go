@@ -69,7 +69,7 @@ func headline(r ope.Result) (html.Tone, string) {
 	}
 	most := ""
 	if believed > 1 {
-		most = fmt.Sprintf(", the most of %d that the log can tell of", believed)
+		most = fmt.Sprintf(", the most of %d policies", believed)
 	}
 	said := func(i ope.Interval) string {
 		half := (i.High - i.Low) / 2

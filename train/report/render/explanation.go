@@ -1,9 +1,11 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"opl/train/explain"
@@ -39,16 +41,90 @@ func Explanation(w io.Writer, e *explain.Explanation) error {
 	return nil
 }
 
+// BriefExplanation prints what the policy earns, what it plays and where, what it reads, and whom it serves worst.
+func BriefExplanation(w io.Writer, e *explain.Explanation) error {
+	var b brief
+	fmt.Fprintln(&b, strings.TrimSuffix(explained(e), ".")+"; next: opl certify, for a guarantee")
+	actions := slices.Clone(e.Actions)
+	slices.SortStableFunc(actions, func(a, b explain.Action) int { return cmp.Compare(b.Policy, a.Policy) })
+	say := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-10s "+format+"\n", append([]any{name}, args...)...)
+	}
+	some := func(n int, text func(i int) string) string {
+		var all []string
+		for i := range min(n, namedBrief) {
+			all = append(all, text(i))
+		}
+		if n > namedBrief {
+			all = append(all, fmt.Sprintf("and %d more", n-namedBrief))
+		}
+		return strings.Join(all, ", ")
+	}
+	say("plays", "%s", some(len(actions), func(i int) string {
+		a := actions[i]
+		return fmt.Sprintf("%s %s (logged %s)", a.Name, share(a.Policy), share(a.Logging))
+	}))
+	if len(e.Surrogate.Leaves) > 0 {
+		l := e.Surrogate.Leaves[0]
+		say("differs", "most where %s: plays %s in %s (logged %s), gain %s", l.Where, l.Action, share(l.Policy),
+			share(l.Logging), twoErrors(l.Gain, l.SE))
+	}
+	say("reads", "%s; lost with values of other rows", some(len(e.Importance), func(i int) string {
+		c := e.Importance[i]
+		return c.Name + " " + twoErrors(c.Loss, c.SE)
+	}))
+	if len(e.Segments) > 0 {
+		s := slices.MinFunc(e.Segments, func(a, b explain.Segment) int { return cmp.Compare(a.Gain, b.Gain) })
+		say("segments", "%d, of which %s %s gains the least: %s%s", len(e.Segments), s.Column, s.Name,
+			twoErrors(s.Gain, s.SE), atLeast(s))
+	}
+	say("unlike", "%s of the rows have contexts unlike those it learned from", share(e.Unlike.Share))
+	say("as rules", "%s", asRules(e))
+	fmt.Fprintf(&b, "\n%s\n\n", strings.TrimRight(e.Surrogate.Rules, "\n"))
+	for _, n := range e.Notes {
+		fmt.Fprintln(&b, "note: "+n)
+	}
+	fmt.Fprintln(&b, "±: two standard errors, no guarantee. Tables: --verbose")
+	return b.to(w)
+}
+
+// namedBrief is how many actions and columns the short text names.
+const namedBrief = 5
+
+// share writes a share in percent, and twoErrors a gain ± two standard errors.
+func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+
+func twoErrors(v, se float64) string { return fmt.Sprintf("%+.3g ± %.2g", v, 2*se) }
+
+// atLeast is the lower bound of a segment, where there is one.
+func atLeast(s explain.Segment) string {
+	if s.AtLeast == nil {
+		return ""
+	}
+	return fmt.Sprintf(", at least %+.3g", *s.AtLeast)
+}
+
+// asRules says how well the tree plays like the policy.
+func asRules(e *explain.Explanation) string {
+	if e.Surrogate.Exact {
+		return "The policy is this tree."
+	}
+	return fmt.Sprintf("A tree that plays the policy's most likely action in %s of the rows that it was not "+
+		"learned from.", share(e.Surrogate.Fidelity))
+}
+
 // explained is the policy in a sentence.
 func explained(e *explain.Explanation) string {
-	return fmt.Sprintf("The policy earns about %.4g, %+.4g ± %.2g beside the logging policy (doubly robust, on %d "+
-		"of %d rows).", e.Reward, e.Gain, 2*e.GainSE, e.Judged, e.Rows)
+	beside := "more"
+	if e.Gain < 0 {
+		beside = "less"
+	}
+	return fmt.Sprintf("The policy earns about %.4g, %.4g ± %.2g %s than the logging policy (doubly robust, on %d "+
+		"of %d rows).", e.Reward, math.Abs(e.Gain), 2*e.GainSE, beside, e.Judged, e.Rows)
 }
 
 // explanationSections are what text and page say, without figures.
 func explanationSections(e *explain.Explanation) (all []html.Section) {
-	share := func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
-	gain := func(v, se float64) string { return fmt.Sprintf("%+.3g ± %.2g", v, 2*se) }
 	add := func(title, text string, head []string, rows [][]string) {
 		s := html.Section{Title: title}
 		if text != "" {
@@ -65,22 +141,17 @@ func explanationSections(e *explain.Explanation) (all []html.Section) {
 	}
 	add("What is played", fmt.Sprintf("The policy plays what was logged with probability %.2f on average.",
 		e.Agreement), []string{"action", "policy", "logging policy"}, rows)
-	text := "The policy is this tree."
-	if !e.Surrogate.Exact {
-		text = fmt.Sprintf("A tree that plays the policy's most likely action in %s of the rows that it was not "+
-			"learned from.", share(e.Surrogate.Fidelity))
-	}
-	add("The policy as rules", text, nil, nil)
+	add("The policy as rules", asRules(e), nil, nil)
 	all[1].Code, rows = e.Surrogate.Rules, nil
 	for _, l := range e.Surrogate.Leaves[:min(len(e.Surrogate.Leaves), shownLeaves)] {
 		rows = append(rows, []string{l.Where, share(l.Share), l.Action, share(l.Policy), share(l.Logging),
-			gain(l.Gain, l.SE)})
+			twoErrors(l.Gain, l.SE)})
 	}
 	add("Where it differs most from the logging policy", "", []string{"where", "rows", "plays", "policy", "logging",
 		"gain"}, rows)
 	rows = nil
 	for _, c := range e.Importance[:min(len(e.Importance), shownColumns)] {
-		rows = append(rows, []string{c.Name, gain(c.Loss, c.SE)})
+		rows = append(rows, []string{c.Name, twoErrors(c.Loss, c.SE)})
 	}
 	add(whatItReads, "Loss of reward when the column has the values of other rows.", []string{"column", "loss"}, rows)
 	if rows = nil; len(e.Segments) > 0 {
@@ -89,7 +160,7 @@ func explanationSections(e *explain.Explanation) (all []html.Section) {
 			if s.AtLeast != nil {
 				least = fmt.Sprintf("%+.3g", *s.AtLeast)
 			}
-			rows = append(rows, []string{s.Column + " " + s.Name, fmt.Sprint(s.Rows), gain(s.Gain, s.SE), least})
+			rows = append(rows, []string{s.Column + " " + s.Name, fmt.Sprint(s.Rows), twoErrors(s.Gain, s.SE), least})
 		}
 		add(bySegment, fmt.Sprintf("Gain over the logging policy. The lower bounds hold together with probability %v.",
 			1-e.Delta), []string{"segment", "rows", "gain", "at least"}, rows)

@@ -39,6 +39,9 @@ func FrontierText(w io.Writer, f table.Format, p *pipeline.Frontier, files []str
 		}
 		rows = append(rows, row)
 	}
+	if f == table.Text {
+		fmt.Fprintln(w, concludedPath(p, files))
+	}
 	if err := table.Write(w, f, head, rows); err != nil {
 		return err
 	}
@@ -48,6 +51,28 @@ func FrontierText(w io.Writer, f table.Format, p *pipeline.Frontier, files []str
 		d.para("—: nothing is guaranteed: %s", unproven)
 	}
 	return nil
+}
+
+// concludedPath says in a line which point to take: of those that ship, the one with the largest guaranteed gain.
+func concludedPath(p *pipeline.Frontier, files []string) string {
+	best, ships := -1, 0
+	for i, q := range p.Points {
+		if q.Decision == nil || q.Decision.Answer != provenance.Ship {
+			continue
+		}
+		if ships++; best < 0 || q.Decision.Outcomes[0].Together > p.Points[best].Decision.Outcomes[0].Together {
+			best = i
+		}
+	}
+	if best < 0 {
+		return fmt.Sprintf("none of %d points is to ship; next: keep what plays, or log more rows", len(p.Points))
+	}
+	next := "--out, which writes the policies"
+	if files != nil {
+		next = "opl serve " + files[best]
+	}
+	return fmt.Sprintf("%d of %d points are to ship; point %d has the best bound on the gain; next: %s", ships, len(p.Points),
+		best+1, next)
 }
 
 // FrontierFigure draws gain against the other outcome, by estimates and by what is guaranteed.
@@ -91,6 +116,6 @@ func FrontierPage(p *pipeline.Frontier) html.Page {
 			"against the other outcome."}}
 	}
 	return html.Page{Question: "What does each outcome cost the other?", Tone: html.Doubt,
-		Verdict:  fmt.Sprintf("%d policies, whose bounds hold together with probability %v.", len(p.Points), 1-p.Delta),
+		Verdict:  capital(concludedPath(p, nil)) + ".",
 		Sections: []html.Section{s}, Data: p}
 }

@@ -78,7 +78,7 @@ func columnsRead(b *strings.Builder, r inspect.Report, most int) {
 	fmt.Fprintf(b, "\n  %-22s %-12s %-8s %-22s %s\n", "column", "role", "type", "values", "missing")
 	for i, c := range r.Columns {
 		if i == most {
-			fmt.Fprintf(b, "  and %d more\n", len(r.Columns)-i)
+			fmt.Fprintf(b, "  and %d more: --verbose or --format json\n", len(r.Columns)-i)
 			break
 		}
 		name := []rune(c.Name)

@@ -1,0 +1,9 @@
+// Package docs holds the glossary, so that pages made by opl explain their words without the manual beside them.
+package docs
+
+import _ "embed"
+
+// Glossary is docs/glossary.md: tables of words with their meanings.
+//
+//go:embed glossary.md
+var Glossary string
