@@ -189,7 +189,7 @@ func TestBroken(t *testing.T) {
 		{"vw shared twice", "l.vw", "shared | a\n0:0:0.5 | b\nshared | a\n", "row 1, column label: line 3 of the example is shared"},
 		{"vw shared late", "l.vw", "1:0:0.5 | b\n2:0:0.5 | b\nshared | a\n", "row 3, column label: a line shared among lines of a decision each"},
 		{"vw ccb", "l.vw", "ccb shared | a\nccb action | b\nccb slot 0:0:1 | c\n", "is the only one ever offered"},
-		{"vw slates", "l.vw", "slates shared 0.8 | a\nslates action 0 | b\n", "row 1, column label: 0 slots, or no cost"},
+		{"vw slates", "l.vw", "slates shared -0.8 | a\nslates action 0 | b\n", "row 1, column label: 0 slots, or no cost"},
 		{"vw adf value", "l.vw", "shared | a\n0:0:0.5 | b:nan\n| c\n", "row 1, column features: NaN is not finite"},
 		{"vw adf cost", "l.vw", "shared | a\n0:5:0.5 | b\n| c\n", "row 1, column label: cost 5 is outside"},
 		{"vw adf p", "l.vw", "shared | a\n0:0:2 | b\n| c\n", "row 1, column propensity: 2 is outside"},

@@ -218,14 +218,15 @@ func BriefSelection(w io.Writer, s ope.Selection) error {
 	return b.to(w)
 }
 
-// verdictOn is the verdict on a log in a line, with what to do next.
+// verdictOn is the verdict on a log in a line of at most 80 columns, or two, with what to do next.
 func verdictOn(r inspect.Report) string {
 	next := "opl train"
 	if r.Severity > inspect.Fine {
 		next, _, _ = strings.Cut(cmp.Or(r.Findings[0].Do, "see below"), ";")
 	}
-	return fmt.Sprintf("%s: %d checks fine, %d doubtful, %d unusable; next: %s\n", strings.ToUpper(r.Severity.String()),
+	line := fmt.Sprintf("%s: %d checks fine, %d doubtful, %d unusable; next: %s", strings.ToUpper(r.Severity.String()),
 		r.Count(inspect.Fine), r.Count(inspect.Doubtful), r.Count(inspect.Unusable), next)
+	return strings.Join(table.Wrap(80, line), "\n") + "\n"
 }
 
 // rowsOf says what rows a log has.
