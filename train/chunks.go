@@ -39,7 +39,8 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 	for k, rows := range chunks {
 		for _, i := range rows {
 			if i < 0 || i >= log.Len() {
-				return nil, fmt.Errorf("chunk %d of %d: certify: there is no row %d in a log of %d", k+1, len(chunks), i,
+				return nil, fmt.Errorf("chunk %d of %d: certify: there is no row %d in a log of %d", k+1,
+					len(chunks), i,
 					log.Len())
 			}
 		}

@@ -131,7 +131,8 @@ type learner struct {
 
 func learners(log *logs.Log, penalty float64) []learner {
 	if log.Choices != nil {
-		l := []learner{{"weighted", objectives.WeightedLikelihood(penalty)}, {"likelihood", objectives.Likelihood(penalty)}}
+		l := []learner{{"weighted", objectives.WeightedLikelihood(penalty)}, {"likelihood",
+			objectives.Likelihood(penalty)}}
 		if log.Sets() { // of a catalogue its gradient is lost among the many actions that no row speaks of
 			l = append(l, learner{"implicit", objectives.Implicit(objectives.DefaultHyper(log.Len(), 0))})
 		}
@@ -228,10 +229,12 @@ const (
 // teach takes the teacher whose argmax policy, learned on four fifths of the rows that are tried, has the
 // lowest risk on the last fifth, where risk may use what all of them learned; then it learns from
 // all rows.
-func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Share, at int, rows []int) (float64, error),
+func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Share, at int, rows []int) (float64,
+	error),
 	enough func(best teacher, learned []Share) ([]int, error)) (of []Share, best teacher, err error) {
 	if len(rows) < 5 {
-		return nil, best, fmt.Errorf("train: the log is too small: %d rows are left to learn from, want at least 5", len(rows))
+		return nil, best, fmt.Errorf("train: the log is too small: %d rows are left to learn from, want at least 5",
+			len(rows))
 	}
 	if len(all) == 0 {
 		return nil, best, errors.New("train: none of the learners named fits this log: tables have at most 512 features and 100 actions")
@@ -273,7 +276,8 @@ func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Sh
 // last fifth by logarithmic smoothing; then it learns from all of them. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
-	mean, by, err := teach(rows, rows, teachers(ctx, log, c, 1e-6), func(_ teacher, learned [][]Share, at int, rows []int) (float64, error) {
+	mean, by, err := teach(rows, rows, teachers(ctx, log, c, 1e-6), func(_ teacher, learned [][]Share, at int,
+		rows []int) (float64, error) {
 		return smoothedRisk(learned[at][0].Theta, log, rows), nil
 	}, nil)
 	if err != nil {
@@ -332,7 +336,8 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	}
 	out := &Certified{Policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}, Rows: rest}
 	t := trial{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
-	chosen, by, err := teach(teaching, r.tried(log, teaching), all, func(one teacher, learned [][]Share, at int, rows []int) (float64, error) {
+	chosen, by, err := teach(teaching, r.tried(log, teaching), all, func(one teacher, learned [][]Share, at int,
+		rows []int) (float64, error) {
 		return t.risk(all, learned, at, rows)
 	}, func(best teacher, learned []Share) ([]int, error) { return t.saturated(ctx, teaching, best, learned) })
 	if err != nil {
@@ -394,7 +399,8 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	c.Epochs = (c.Epochs + 1) / 2 // more of them fit the noise of large models
 	settings := *c
 	all = teachers(ctx, log, settings, likelihoodPenalty)
-	first := teacher{name: "logistic", model: logisticModel, learn: func(stage string, rows []int, _ bool) ([]Share, error) {
+	first := teacher{name: "logistic", model: logisticModel, learn: func(stage string, rows []int, _ bool) ([]Share,
+		error) {
 		theta, err := logisticModels(ctx, log, rows, settings, stage, likelihoodPenalty)
 		return alone(theta, nil), err
 	}}
@@ -421,7 +427,10 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 		all = slices.DeleteFunc(all, func(t teacher) bool { return !slices.ContainsFunc(r.Learners, t.goesBy) })
 	}
 	if r.Start != nil {
-		all = append(all, teacher{name: "start", late: log.Choices != nil, learn: func(string, []int, bool) ([]Share, error) { return r.Start, nil }})
+		all = append(all, teacher{name: "start", late: log.Choices != nil, learn: func(string, []int, bool) ([]Share,
+			error) {
+			return r.Start, nil
+		}})
 	}
 	return all
 }
@@ -431,7 +440,8 @@ func (r *Recipe) trees(ctx context.Context, log *logs.Log) (all []teacher) {
 	candidate := func(name string, simple, depth int) {
 		of := *r.Rules
 		of.Depth = depth
-		all = append(all, teacher{name: name, late: true, simple: simple, learn: func(_ string, rows []int, trial bool) ([]Share, error) {
+		all = append(all, teacher{name: name, late: true, simple: simple, learn: func(_ string, rows []int,
+			trial bool) ([]Share, error) {
 			s, err := of.Learn(ctx, log, rows, trial)
 			return []Share{s}, err
 		}})
@@ -469,7 +479,8 @@ func Learners() (names, about []string) {
 	for _, k := range kinds() {
 		names, about = append(names, k.name), append(about, k.about)
 	}
-	return append(names, "logistic", "heuristic", "l2", likelihood, layers, rulesName), append(about, "a logistic regression an action",
+	return append(names, "logistic", "heuristic", "l2", likelihood, layers, rulesName), append(about,
+		"a logistic regression an action",
 		"the paper's heuristic", "the risk and the distance from the start, of logs with logged propensities alone",
 		"the likelihood of the rewards, of a softmax policy", "a representation, by gradients",
 		"a shallow tree, which people can read: only where it is named")
@@ -579,7 +590,8 @@ func (c *Certified) view(in *Representation, log *logs.Log, threads int) (of *lo
 	return c.seen.view, err
 }
 
-func play(policy policies.Policy, shares []Share, view func(*Representation) (*logs.Log, error)) (func(dst []float64, i int) error, error) {
+func play(policy policies.Policy, shares []Share, view func(*Representation) (*logs.Log, error)) (func(dst []float64,
+	i int) error, error) {
 	var all []func(dst []float64, i int) error
 	for _, s := range shares {
 		log, err := view(s.In)
@@ -607,7 +619,8 @@ func play(policy policies.Policy, shares []Share, view func(*Representation) (*l
 
 // models are models of the reward for the doubly robust bounds, from the rows that taught the
 // policy, linear in its features. A policy that was learned as one is that one.
-func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share, by teacher) ([]RewardModel, error) {
+func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share, by teacher) ([]RewardModel,
+	error) {
 	switch {
 	case log.Choices != nil && log.LoggedOnly(): // no bound can use them
 		return nil, nil
@@ -642,7 +655,8 @@ func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config,
 
 // logisticModels is [Logistic], or of actions with features one model for all of them, W by Adam, at c's learning rate
 // falling linearly to 0, with c's epochs and a penalty.
-func logisticModels(ctx context.Context, log *logs.Log, rows []int, c Config, stage string, penalty float64) ([]float64, error) {
+func logisticModels(ctx context.Context, log *logs.Log, rows []int, c Config, stage string,
+	penalty float64) ([]float64, error) {
 	if log.Choices == nil {
 		return Logistic(ctx, log, rows, c.Threads)
 	}

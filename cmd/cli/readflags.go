@@ -62,8 +62,9 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	oneOf(fl, &f.Assume, "assume", "what the reward of a slot of a list may depend on: none (the whole list; always "+
 		"valid), cascade (it and the slots above), independence (its action and place): less needs fewer lists, and is "+
 		"only as true as its assumption", certify.Assumptions()...)
-	fl.StringVar(&f.SlotWeights, "slot-weights", "", "how rewards of slots make that of a list: mean, dcg, top (slot), "+
-		"sum (of which a list has one, as the first click), or numbers (default mean)")
+	fl.StringVar(&f.SlotWeights, "slot-weights", "",
+		"how rewards of slots make that of a list: mean, dcg, top (slot), "+
+			"sum (of which a list has one, as the first click), or numbers (default mean)")
 	fl.StringVar(&f.Delimiter, "delimiter", "", "what separates fields of CSV: comma, semicolon, tab or bar, "+
 		"itself (default: as in the header)")
 	fl.StringVar(&f.Dates, "dates", "", "read timestamps as 12/31/2026 (us) or 31/12/2026 and 31.12.2026 (eu), too")
@@ -211,7 +212,8 @@ func (f *readFlags) outcomes() error {
 		case slices.Contains(reads, name) || slices.Contains(f.required, name):
 			f.Ranges[name] = u
 		case name == "reward":
-			return fmt.Errorf("--range reward: say what the reward can be by --reward-min %v --reward-max %v", u.Low, u.High)
+			return fmt.Errorf("--range reward: say what the reward can be by --reward-min %v --reward-max %v", u.Low,
+				u.High)
 		default:
 			return fmt.Errorf("--range %s: no --guardrail, no --budget and no --reward is of it", name)
 		}

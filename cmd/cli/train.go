@@ -122,8 +122,9 @@ Exit status 0: the file was written. 3: nothing learned, keep what plays.
 	fl.StringVar(&f.o.Scaling.Kind, "scale", "", "scaling of features: robust, standard, max or none (default robust; "+
 		"standard where actions have features)")
 	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
-	fl.IntSliceVar(&f.o.Intervals, "intervals", nil, "of actions that are numbers, the numbers of intervals to choose among "+
-		"(default 4,8,16,32)")
+	fl.IntSliceVar(&f.o.Intervals, "intervals", nil,
+		"of actions that are numbers, the numbers of intervals to choose among "+
+			"(default 4,8,16,32)")
 	learners, _ := train.Learners()
 	fl.StringSliceVar(&f.o.Learners, "learner", nil, "learners that may be used: "+strings.Join(learners, ", ")+
 		" (default: all)")

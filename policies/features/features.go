@@ -66,7 +66,8 @@ func New(e Encoder) (*Encoder, error) {
 			return nil, fmt.Errorf("features: scale or centre of %q is not finite", name)
 		}
 		if e.Width != nil && !(e.Width[j] >= 0 && e.Width[j] <= math.MaxFloat64) {
-			return nil, fmt.Errorf("features: the width of %q is %v: want a finite number of at least 0", name, e.Width[j])
+			return nil, fmt.Errorf("features: the width of %q is %v: want a finite number of at least 0", name,
+				e.Width[j])
 		}
 	}
 	e.missing = nil

@@ -96,7 +96,8 @@ func (t *Tree) plays(n *Node) string {
 
 func (t *Tree) text(b *strings.Builder) {
 	if t.Floor > 0 {
-		fmt.Fprintf(b, "with probability %s any of the %d actions, all alike; else\n\n", number(t.Floor), len(t.Actions))
+		fmt.Fprintf(b, "with probability %s any of the %d actions, all alike; else\n\n", number(t.Floor),
+			len(t.Actions))
 	}
 	var write func(n *Node, indent string)
 	write = func(n *Node, indent string) {

@@ -192,7 +192,8 @@ func (b *builder) split(e *features.Encoder, j int, cut float64, known facts, le
 		b.err = fmt.Errorf("the scale of %q is not above 0: %w", e.Names[j], ErrNoTree)
 		return &Node{}
 	}
-	return ask(Condition{Column: e.Names[j], AtMost: fewest(e, j, cut), OrMissing: e.Number(j, math.NaN()) <= cut}, known,
+	return ask(Condition{Column: e.Names[j], AtMost: fewest(e, j, cut), OrMissing: e.Number(j, math.NaN()) <= cut},
+		known,
 		left, right)
 }
 

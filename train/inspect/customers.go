@@ -22,7 +22,8 @@ func (o *outcomeTest) customers() {
 	rows := min(len(o.rows), customersRows)
 	say := func(what string, different int, agree string) {
 		o.add(Finding{Check: "customers without group",
-			Measured: fmt.Sprintf("%d rows have %d different values of %s%s, as rows of customers who come back do", rows,
+			Measured: fmt.Sprintf("%d rows have %d different values of %s%s, as rows of customers who come back do",
+				rows,
 				different, what, agree),
 			Means: "a guarantee takes rows without a group for independent ones: if they are of customers, it speaks of " +
 				"these, not of others",

@@ -354,7 +354,8 @@ func (o *outcomeTest) knowsReward() {
 		if kind < kinds-1 {
 			whose = "of action " + o.Actions[o.action[kind]]
 		}
-		o.add(Finding{Check: "columns that know the reward", About: Columns, Severity: Doubtful, Numbers: []Number{{"p", p}},
+		o.add(Finding{Check: "columns that know the reward", About: Columns, Severity: Doubtful,
+			Numbers: []Number{{"p", p}},
 			Measured: fmt.Sprintf("%s is nearer to the mean reward %s in %d groups of rows than what is foretold can "+
 				"be, p = %.2g", o.name(column), whose, groups, p),
 			Means: "the column was computed of the rewards of this log: policies that read it seem to earn what they do " +

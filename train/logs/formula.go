@@ -188,7 +188,8 @@ func (o *Options) formulate() error {
 		o.RewardMin, o.RewardMax, f.ranges[c] = o.RewardMin+min(low, high), o.RewardMax+max(low, high), u
 	}
 	if o.formula = f; math.IsInf(o.RewardMax-o.RewardMin, 0) || !(o.RewardMin < o.RewardMax) {
-		return fmt.Errorf("setting reward %q: it can be from %v to %v, which is no range", o.Reward, o.RewardMin, o.RewardMax)
+		return fmt.Errorf("setting reward %q: it can be from %v to %v, which is no range", o.Reward, o.RewardMin,
+			o.RewardMax)
 	}
 	return nil
 }
@@ -215,8 +216,12 @@ func (b *builder) compute(f *formula) error {
 // absentFrom says which column of the formula a table has not.
 func (f *formula) absentFrom(t *table, names []string) error {
 	for _, c := range f.columns {
-		if !slices.ContainsFunc(t.columns, func(of *column) bool { return of.role == roleOutcome && of.as == f.outcome(c) }) {
-			return fmt.Errorf("%s: setting reward %q: no column %s; there are %s", t.path, f.text, c, strings.Join(names, ", "))
+		if !slices.ContainsFunc(t.columns, func(of *column) bool {
+			return of.role == roleOutcome &&
+				of.as == f.outcome(c)
+		}) {
+			return fmt.Errorf("%s: setting reward %q: no column %s; there are %s", t.path, f.text, c,
+				strings.Join(names, ", "))
 		}
 	}
 	return nil

@@ -20,7 +20,8 @@ func (b *builder) describeSlot(read func() error) error {
 	if err := read(); err != nil {
 		return err
 	}
-	b.shown.described = append(b.shown.described, slotValues{slices.Clone(b.contexts.ids), slices.Clone(b.contexts.vals)})
+	b.shown.described = append(b.shown.described, slotValues{slices.Clone(b.contexts.ids),
+		slices.Clone(b.contexts.vals)})
 	b.contexts.begin()
 	return b.values("context", context)
 }
@@ -65,7 +66,8 @@ func (r *vw) list(b *builder, kind string) error {
 		lo = end
 		fields := r.tag(b, label)
 		if len(fields) < 2 || string(fields[0]) != kind {
-			return bad("label", "line %d of the example: want %s shared, action or slot, and a space before the bar", i+1,
+			return bad("label", "line %d of the example: want %s shared, action or slot, and a space before the bar",
+				i+1,
 				kind)
 		}
 		word, rest := string(fields[1]), fields[2:]
@@ -98,7 +100,8 @@ func (r *vw) list(b *builder, kind string) error {
 				err = r.slot(b, rest, own, slates)
 			}
 		default:
-			return bad("label", "line %d of the example is %s %s: want one line shared, then actions, then slots", i+1, kind,
+			return bad("label", "line %d of the example is %s %s: want one line shared, then actions, then slots",
+				i+1, kind,
 				quote(fields[1]))
 		}
 		if err != nil {
@@ -146,7 +149,8 @@ func (r *vw) slot(b *builder, fields [][]byte, own map[int][]int, slates bool) e
 		numbers = append(numbers, v)
 	}
 	if len(numbers) != parts || numbers[0] != float64(int(numbers[0])) || !(numbers[0] >= 0 && numbers[0] < maxNames) {
-		return bad("label", "%s of slot %d: want an action, from 0, and %d numbers after colons", quote(label), at+1, parts-1)
+		return bad("label", "%s of slot %d: want an action, from 0, and %d numbers after colons", quote(label), at+1,
+			parts-1)
 	}
 	place := int(numbers[0])
 	if slates {
@@ -252,7 +256,8 @@ func (r *dsjson) list(b *builder) error {
 		among := r.among[l]
 		switch {
 		case o.id != "" && r.slotIDs[l] != "" && o.id != r.slotIDs[l]:
-			return bad("_outcomes", "slot %d is %s, and in c._slots %s", l+1, quote([]byte(o.id)), quote([]byte(r.slotIDs[l])))
+			return bad("_outcomes", "slot %d is %s, and in c._slots %s", l+1, quote([]byte(o.id)),
+				quote([]byte(r.slotIDs[l])))
 		case len(o.actions) == 0 || o.has == slates:
 			return bad("_outcomes", "slot %d has no action, or no cost, or a cost beside that of its slate", l+1)
 		case slates:
@@ -263,7 +268,8 @@ func (r *dsjson) list(b *builder) error {
 				}
 			}
 			if o.actions[0] >= len(among) {
-				return bad("_outcomes", "slot %d shows action %d of its %d, counted from 0", l+1, o.actions[0], len(among))
+				return bad("_outcomes", "slot %d shows action %d of its %d, counted from 0", l+1, o.actions[0],
+					len(among))
 			}
 			o.actions[0] = among[o.actions[0]]
 		default:

@@ -320,7 +320,8 @@ func (t *table) check(b *builder) error {
 		}
 	}
 	if has[roleSlots] != "" {
-		has[roleAction], has[roleReward] = has[roleSlots], cmp.Or(has[roleReward], has[roleSlotRewards], has[roleFirstClick])
+		has[roleAction], has[roleReward] = has[roleSlots], cmp.Or(has[roleReward], has[roleSlotRewards],
+			has[roleFirstClick])
 	}
 	action, reward, wanted := "action", "reward or cost", ""
 	if t.preset == "obd" {
@@ -563,7 +564,8 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		if is, ok := boolean(s); ok && c.role == roleReward {
 			v = is
 		} else if v, err = numberIn(c.name, s); err != nil && c.role == roleReward {
-			return bad(c.name, "%s is not a number: setting reward-map says what words are worth, as yes=1,no=0", quote(s))
+			return bad(c.name, "%s is not a number: setting reward-map says what words are worth, as yes=1,no=0",
+				quote(s))
 		} else if err != nil {
 			return err
 		}

@@ -74,12 +74,14 @@ func listEstimators(assumed certify.Assumption) []Estimator {
 				return d.Ratio(x(d), func(i int) float64 { return d.list(e.assumption, i).Weight })
 			}})
 	}
-	all = append(all, Estimator{Name: "cascade-dr", Biased: strength(assumed) < 1, assumes: certify.Cascade, learns: true,
-		About: "mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π r̂_l(a))",
-		Of:    func(d *Data, _ float64) Value { return d.Mean(d.cascadeDR) }})
+	all = append(all, Estimator{Name: "cascade-dr", Biased: strength(assumed) < 1, assumes: certify.Cascade,
+		learns: true,
+		About:  "mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π r̂_l(a))",
+		Of:     func(d *Data, _ float64) Value { return d.Mean(d.cascadeDR) }})
 	pseudo := func(name, about string, of func(d *Data, w, x func(i int) float64) Value) Estimator {
-		return Estimator{Name: name, About: about, Biased: assumed != certify.Independence, assumes: certify.Independence,
-			adds: true, Of: func(d *Data, _ float64) Value {
+		return Estimator{Name: name, About: about, Biased: assumed != certify.Independence,
+			assumes: certify.Independence,
+			adds:    true, Of: func(d *Data, _ float64) Value {
 				w := func(i int) float64 { return d.lists.Pseudo[d.lists.at[i]] }
 				return of(d, w, func(i int) float64 { return w(i) * d.R[i] })
 			}}
@@ -139,7 +141,8 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 	}
 	marginals := log.Lists.Assume == string(certify.Independence)
 	o.Estimators = slices.DeleteFunc(listEstimators(assumed), func(e Estimator) bool {
-		return len(o.Estimators) == 1 && (e.assumes != assumed || e.Name[:2] != "sn" || e.adds && !log.Lists.Whole) || // for a selection
+		return len(o.Estimators) == 1 && (e.assumes != assumed || e.Name[:2] != "sn" || e.adds &&
+			!log.Lists.Whole) || // for a selection
 			e.learns && model == nil || e.assumes == certify.Independence && !marginals ||
 			log.Lists.Whole && e.assumes != certify.NoAssumption && !e.adds
 	})

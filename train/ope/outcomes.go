@@ -20,8 +20,9 @@ type OutcomeEstimate struct {
 // outcomes estimates what is required of a target by snips, or by ips for intervals that ask for bounds, on the rows
 // that it did not learn from: clean, nil for all.
 func (e *evaluation) outcomes(target Target, clean []int) (all []OutcomeEstimate, err error) {
-	o := Options{Delta: e.Delta, Interval: e.Options.Interval, MaxWeight: e.MaxWeight, Seed: e.Seed, EstimatesAlone: true,
-		Estimators: []Estimator{SNIPS()}}
+	o := Options{Delta: e.Delta, Interval: e.Options.Interval, MaxWeight: e.MaxWeight, Seed: e.Seed,
+		EstimatesAlone: true,
+		Estimators:     []Estimator{SNIPS()}}
 	if e.method.Bounded {
 		o.Estimators = []Estimator{IPS()}
 	}

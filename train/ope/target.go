@@ -306,7 +306,8 @@ func fields(r *logs.Rows, actions []string, m matrix) (read func(dst []float64) 
 			return nil, 0, fmt.Errorf("%s: there is a column %s, but the log has %d actions", r.Where(), extra, k)
 		}
 		// Names in their alphabetical order are in no order that somebody gave.
-		if i == 0 && slices.IsSorted(actions) && slices.ContainsFunc(actions, func(s string) bool { return !number(s) }) {
+		if i == 0 && slices.IsSorted(actions) && slices.ContainsFunc(actions,
+			func(s string) bool { return !number(s) }) {
 			return nil, 0, fmt.Errorf("%s: columns %s to %s are by number, but the log's actions have names: call "+
 				"them %s, or give setting actions in their order", r.Where(), names[0], names[k-1],
 				strings.Join(prefixed[:min(k, 4)], ", "))

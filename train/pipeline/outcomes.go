@@ -42,7 +42,8 @@ func traded(log *logs.Log, outcomes []*logs.Beside, lambda []float64) *logs.Log 
 // trade makes the policy be learned of the reward and other outcomes, weighed by λ.
 func (l *learning) trade(ctx context.Context, lib library.Library) error {
 	var outcomes []*logs.Beside // of the requirements, but for segments, which are certified alone
-	named := slices.DeleteFunc(slices.Clone(l.o.Requirements), func(r provenance.Requirement) bool { return r.By != "" })
+	named := slices.DeleteFunc(slices.Clone(l.o.Requirements),
+		func(r provenance.Requirement) bool { return r.By != "" })
 	if len(named) == 0 {
 		return nil
 	}
@@ -115,7 +116,8 @@ func (l *learning) weigh(ctx context.Context, lib library.Library, outcomes []*l
 		}
 	}
 	if failed != nil {
-		l.warn("the policy is learned by the reward alone, as too few rows teach to weigh other outcomes by: %v", failed)
+		l.warn("the policy is learned by the reward alone, as too few rows teach to weigh other outcomes by: %v",
+			failed)
 	}
 	return best
 }

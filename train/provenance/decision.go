@@ -255,7 +255,8 @@ func (t trial) null(r Requirement, grouped bool) (*null, error) {
 	case first != first:
 		return nil, withhold("column %s has no value in the rows that certify", n.Column)
 	case !varies && (n.AtRandom || n.Missing == 0):
-		return nil, withhold("column %s is the same in all rows that certify: nothing is learned of it from them", n.Column)
+		return nil, withhold("column %s is the same in all rows that certify: nothing is learned of it from them",
+			n.Column)
 	}
 	return n, n.require(r, logs.Outcome{Column: n.Column}.IsCost())
 }
@@ -488,7 +489,8 @@ func Required(log *logs.Log, all []Requirement) error {
 	}
 	for _, r := range all {
 		if r.By != "" {
-			of := trial{parts: []certify.PoolLog{{Log: log, Rows: every(log.Len())}}, samples: []sample{{Judge: &Judge{log: log}}}}
+			of := trial{parts: []certify.PoolLog{{Log: log, Rows: every(log.Len())}},
+				samples: []sample{{Judge: &Judge{log: log}}}}
 			if _, err := of.segments(r); err != nil {
 				return err
 			}
@@ -502,7 +504,8 @@ func Required(log *logs.Log, all []Requirement) error {
 			}
 		}
 		if least >= most && (b.Lacking == 0 || b.Of.AtRandom || least > most) {
-			return fmt.Errorf("setting %s %s: column %s is the same in all rows, or has no value: it is no outcome", r.kind(),
+			return fmt.Errorf("setting %s %s: column %s is the same in all rows, or has no value: it is no outcome",
+				r.kind(),
 				r.Name, b.Of.Column)
 		}
 	}

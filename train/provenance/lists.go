@@ -138,8 +138,9 @@ func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 		}
 		m, ok := certify.Marginals(s.Pi[from:to], pi, at)
 		if !ok {
-			return fmt.Errorf(not, log.Row(first), "the policy has a floor, or reads the slot, so that they are known only "+
-				"given the slots above")
+			return fmt.Errorf(not, log.Row(first),
+				"the policy has a floor, or reads the slot, so that they are known only "+
+					"given the slots above")
 		}
 		for l, placed := range m {
 			s.Marginal[from+l], s.Marginal0[from+l] = placed[l], 1/float64(len(pi))
@@ -150,8 +151,9 @@ func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 		}
 		pi0 := log.Pi0(first)
 		if pi0 == nil {
-			return fmt.Errorf(not, log.Row(first), "the log has those of the logged actions alone, given the slots above: "+
-				"setting logging-policy may name the policy that drew them")
+			return fmt.Errorf(not, log.Row(first),
+				"the log has those of the logged actions alone, given the slots above: "+
+					"setting logging-policy may name the policy that drew them")
 		}
 		if m, ok = certify.Marginals(s.Pi0[from:to], pi0, at); !ok {
 			return fmt.Errorf(not, log.Row(first), "the logging policy has a floor, or reads the slot")

@@ -43,7 +43,8 @@ func (j *Judge) Segments(p *policyfile.Policy, segments [][]int, o Options) ([]f
 	}
 	// A bound of the gain has half of δ, as that of the value has the other half, which is not stated here.
 	delta := min(2*cmp.Or(o.Delta, 0.05)/float64(len(segments)), .999)
-	options := j.options(certify.Options{Delta: delta, Gamma: o.Gamma, Models: c.models, Threads: runtime.GOMAXPROCS(0)})
+	options := j.options(certify.Options{Delta: delta, Gamma: o.Gamma, Models: c.models,
+		Threads: runtime.GOMAXPROCS(0)})
 	barred, gains := c.barred(), make([]float64, len(segments))
 	for s, rows := range segments {
 		rows = j.Apart(rows, barred)

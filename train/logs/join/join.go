@@ -335,7 +335,8 @@ func Other(of *logs.Log, d Duplicates) (*Log, error) {
 		return nil, fmt.Errorf("%s: no column decision_id, which rewards name: setting columns reads another as it, "+
 			"as decision_id=NAME", of.Path())
 	}
-	l := &Log{rows: map[string]place{}, logged: of, Numbers: of.Numbers != nil, Bad: of.Skipped, grouped: of.Group != nil}
+	l := &Log{rows: map[string]place{}, logged: of, Numbers: of.Numbers != nil, Bad: of.Skipped,
+		grouped: of.Group != nil}
 	if !of.Sets() {
 		l.Actions = of.Actions
 	}

@@ -65,7 +65,8 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 		if columns == nil && !named {
 			for _, f := range rows.Fields() {
 				if f != id && f != value && f != when && f != "slot" && !logs.IsOutcome(f) {
-					return fmt.Errorf("%s: unknown field %q: want %s and %s, and %s if it is known", rows.Where(), f, id,
+					return fmt.Errorf("%s: unknown field %q: want %s and %s, and %s if it is known", rows.Where(), f,
+						id,
 						value, when)
 				}
 			}

@@ -138,7 +138,8 @@ func guarantee(s provenance.Statement) []html.Fact {
 		facts = append(facts, fact("lists", "%d, of %d slots, whose rewards are weighed by %s; assumed (%s): %s",
 			s.Lists.Lists, s.Lists.Slots, s.Lists.SlotWeights, s.Lists.Assumption, s.Lists.Says))
 		if s.Lists.Assumption != certify.NoAssumption {
-			facts = append(facts, fact("assumed", "inspect: %s; an assumption may be tested, and never proved", s.Lists.Found))
+			facts = append(facts, fact("assumed", "inspect: %s; an assumption may be tested, and never proved",
+				s.Lists.Found))
 		}
 	}
 	if s.Chunks > 0 {

@@ -71,7 +71,8 @@ func concludedPath(p *pipeline.Frontier, files []string) string {
 	if files != nil {
 		next = "opl serve " + files[best]
 	}
-	return fmt.Sprintf("%d of %d points are to ship; point %d has the best bound on the gain; next: %s", ships, len(p.Points),
+	return fmt.Sprintf("%d of %d points are to ship; point %d has the best bound on the gain; next: %s", ships,
+		len(p.Points),
 		best+1, next)
 }
 
