@@ -341,9 +341,14 @@ func mixture(ctx context.Context, logits [][]float64, y []float64) ([]float64, e
 		in[j] = j
 	}
 	for {
+		if len(in) == 1 {
+			w := make([]float64, len(logits))
+			w[in[0]] = 1
+			return w, nil
+		}
 		w, loss, err := stack(ctx, logits, in, y)
-		if err != nil || len(in) == 1 {
-			return w, err
+		if err != nil {
+			return nil, err
 		}
 		out, least := -1, .02
 		for at, j := range in {
@@ -385,18 +390,13 @@ func stack(ctx context.Context, logits [][]float64, in []int, y []float64) (w []
 	for j := range in {
 		penalties[j] = 10
 	}
-	w = make([]float64, len(logits))
-	if m == 1 {
-		w[in[0]] = 1
-	}
 	theta, err := regress.Logistic(ctx, x, y, regress.Options{Offset: offset, Penalties: penalties})
 	if err != nil {
 		return nil, 0, err
 	}
+	w = make([]float64, len(logits))
 	for j, of := range in {
-		if m > 1 {
-			w[of] = theta[j] + 1/float64(m)
-		}
+		w[of] = theta[j] + 1/float64(m)
 	}
 	for i, v := range y {
 		z := offset[i] + floats.Dot(theta, x.Data[i*(m+1):(i+1)*(m+1)])
@@ -413,8 +413,8 @@ func kinds() []kind {
 			func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 128 }, pieces),
 		linearly("quadratic", "logistic regression on pieces of numbers and products of two features",
 			func(t *table) bool { return t.products() <= mostProducts && len(t.y) >= 200 }, products),
-		{"trees", "gradient boosted trees of each action", func(t *table) bool { return len(t.y) >= 40*t.k }, nil,
-			trees},
+		{"trees", "gradient boosted trees of each action",
+			func(t *table) bool { return len(t.y) >= 40*t.k }, nil, trees},
 		{"pooled", "gradient boosted trees of all actions together",
 			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, nil, pooled},
 		curves(),

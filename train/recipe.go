@@ -131,8 +131,10 @@ type learner struct {
 
 func learners(log *logs.Log, penalty float64) []learner {
 	if log.Choices != nil {
-		l := []learner{{"weighted", objectives.WeightedLikelihood(penalty)}, {"likelihood",
-			objectives.Likelihood(penalty)}}
+		l := []learner{
+			{"weighted", objectives.WeightedLikelihood(penalty)},
+			{"likelihood", objectives.Likelihood(penalty)},
+		}
 		if log.Sets() { // of a catalogue its gradient is lost among the many actions that no row speaks of
 			l = append(l, learner{"implicit", objectives.Implicit(objectives.DefaultHyper(log.Len(), 0))})
 		}
@@ -226,11 +228,13 @@ const (
 	direct        = "direct" // see [Direct]
 )
 
+// comparison is the risk of what teacher t, the one at a place, learned, on rows that none of them learned from.
+type comparison = func(t teacher, learned [][]Share, at int, rows []int) (float64, error)
+
 // teach takes the teacher whose argmax policy, learned on four fifths of the rows that are tried, has the
 // lowest risk on the last fifth, where risk may use what all of them learned; then it learns from
 // all rows.
-func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Share, at int, rows []int) (float64,
-	error),
+func teach(rows, tried []int, all []teacher, risk comparison,
 	enough func(best teacher, learned []Share) ([]int, error)) (of []Share, best teacher, err error) {
 	if len(rows) < 5 {
 		return nil, best, fmt.Errorf("train: the log is too small: %d rows are left to learn from, want at least 5",
@@ -276,10 +280,10 @@ func teach(rows, tried []int, all []teacher, risk func(t teacher, learned [][]Sh
 // last fifth by logarithmic smoothing; then it learns from all of them. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
-	mean, by, err := teach(rows, rows, teachers(ctx, log, c, 1e-6), func(_ teacher, learned [][]Share, at int,
-		rows []int) (float64, error) {
+	risk := func(_ teacher, learned [][]Share, at int, rows []int) (float64, error) {
 		return smoothedRisk(learned[at][0].Theta, log, rows), nil
-	}, nil)
+	}
+	mean, by, err := teach(rows, rows, teachers(ctx, log, c, 1e-6), risk, nil)
 	if err != nil {
 		return policies.Prior{}, "", err
 	}
@@ -336,10 +340,11 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	}
 	out := &Certified{Policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}, Rows: rest}
 	t := trial{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
-	chosen, by, err := teach(teaching, r.tried(log, teaching), all, func(one teacher, learned [][]Share, at int,
-		rows []int) (float64, error) {
+	risk := func(_ teacher, learned [][]Share, at int, rows []int) (float64, error) {
 		return t.risk(all, learned, at, rows)
-	}, func(best teacher, learned []Share) ([]int, error) { return t.saturated(ctx, teaching, best, learned) })
+	}
+	enough := func(best teacher, learned []Share) ([]int, error) { return t.saturated(ctx, teaching, best, learned) }
+	chosen, by, err := teach(teaching, r.tried(log, teaching), all, risk, enough)
 	if err != nil {
 		return nil, err
 	}
@@ -399,11 +404,11 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	c.Epochs = (c.Epochs + 1) / 2 // more of them fit the noise of large models
 	settings := *c
 	all = teachers(ctx, log, settings, likelihoodPenalty)
-	first := teacher{name: "logistic", model: logisticModel, learn: func(stage string, rows []int, _ bool) ([]Share,
-		error) {
+	first := teacher{name: "logistic", model: logisticModel}
+	first.learn = func(stage string, rows []int, _ bool) ([]Share, error) {
 		theta, err := logisticModels(ctx, log, rows, settings, stage, likelihoodPenalty)
 		return alone(theta, nil), err
-	}}
+	}
 	if r.Direct != nil {
 		r.Direct.may = r.may
 		first.name, first.learn = direct, func(_ string, rows []int, _ bool) ([]Share, error) {
@@ -427,10 +432,8 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 		all = slices.DeleteFunc(all, func(t teacher) bool { return !slices.ContainsFunc(r.Learners, t.goesBy) })
 	}
 	if r.Start != nil {
-		all = append(all, teacher{name: "start", late: log.Choices != nil, learn: func(string, []int, bool) ([]Share,
-			error) {
-			return r.Start, nil
-		}})
+		start := func(string, []int, bool) ([]Share, error) { return r.Start, nil }
+		all = append(all, teacher{name: "start", late: log.Choices != nil, learn: start})
 	}
 	return all
 }
@@ -440,11 +443,11 @@ func (r *Recipe) trees(ctx context.Context, log *logs.Log) (all []teacher) {
 	candidate := func(name string, simple, depth int) {
 		of := *r.Rules
 		of.Depth = depth
-		all = append(all, teacher{name: name, late: true, simple: simple, learn: func(_ string, rows []int,
-			trial bool) ([]Share, error) {
+		learn := func(_ string, rows []int, trial bool) ([]Share, error) {
 			s, err := of.Learn(ctx, log, rows, trial)
 			return []Share{s}, err
-		}})
+		}
+		all = append(all, teacher{name: name, late: true, simple: simple, learn: learn})
 	}
 	switch {
 	case r.Rules == nil:
@@ -480,8 +483,7 @@ func Learners() (names, about []string) {
 		names, about = append(names, k.name), append(about, k.about)
 	}
 	return append(names, "logistic", "heuristic", "l2", likelihood, layers, rulesName), append(about,
-		"a logistic regression an action",
-		"the paper's heuristic", "the risk and the distance from the start, of logs with logged propensities alone",
+		"a logistic regression an action", "the paper's heuristic", "the risk and the distance from the start, of logs with logged propensities alone",
 		"the likelihood of the rewards, of a softmax policy", "a representation, by gradients",
 		"a shallow tree, which people can read: only where it is named")
 }
@@ -577,7 +579,7 @@ func apart(p, q []float64, log *logs.Log, rows []int) (mean, se float64) {
 }
 
 // Play is the policy on the rows of the log that certify, for [certify.Fixed].
-func (c *Certified) Play(log *logs.Log, threads int) (func(dst []float64, i int) error, error) {
+func (c *Certified) Play(log *logs.Log, threads int) (certify.Policy, error) {
 	return play(c.Policy, c.Shares, func(in *Representation) (*logs.Log, error) { return c.view(in, log, threads) })
 }
 
@@ -590,9 +592,9 @@ func (c *Certified) view(in *Representation, log *logs.Log, threads int) (of *lo
 	return c.seen.view, err
 }
 
-func play(policy policies.Policy, shares []Share, view func(*Representation) (*logs.Log, error)) (func(dst []float64,
-	i int) error, error) {
-	var all []func(dst []float64, i int) error
+func play(policy policies.Policy, shares []Share,
+	view func(*Representation) (*logs.Log, error)) (certify.Policy, error) {
+	var all []certify.Policy
 	for _, s := range shares {
 		log, err := view(s.In)
 		if err != nil {
@@ -619,8 +621,8 @@ func play(policy policies.Policy, shares []Share, view func(*Representation) (*l
 
 // models are models of the reward for the doubly robust bounds, from the rows that taught the
 // policy, linear in its features. A policy that was learned as one is that one.
-func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share, by teacher) ([]RewardModel,
-	error) {
+func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share,
+	by teacher) ([]RewardModel, error) {
 	switch {
 	case log.Choices != nil && log.LoggedOnly(): // no bound can use them
 		return nil, nil

@@ -295,7 +295,6 @@ func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *poli
 			said = fmt.Sprintf("refuted after row %d", o.At)
 		}
 		fmt.Fprintf(out, "%-11s %.4g ± %.2g on average, claimed %.4g %s; e-value at most %.4g: %s\n", o.Name, o.Mean,
-			o.SE,
-			o.Claim, side, o.Most, said)
+			o.SE, o.Claim, side, o.Most, said)
 	}
 }

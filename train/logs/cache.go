@@ -300,8 +300,8 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 			catalogue: h.Catalogue}}
 	}
 	var slots []int32
-	if !l.place(data[:at], h.Sections, &slots) || !l.takeNumbers() || !l.sound() || len(slots) != 0 &&
-		len(slots) != l.n ||
+	if !l.place(data[:at], h.Sections, &slots) || !l.takeNumbers() || !l.sound() ||
+		len(slots) != 0 && len(slots) != l.n ||
 		!l.placed(slots, h.Whole) {
 		return nil, nil, errDamaged
 	}

@@ -217,8 +217,7 @@ func (b *builder) compute(f *formula) error {
 func (f *formula) absentFrom(t *table, names []string) error {
 	for _, c := range f.columns {
 		if !slices.ContainsFunc(t.columns, func(of *column) bool {
-			return of.role == roleOutcome &&
-				of.as == f.outcome(c)
+			return of.role == roleOutcome && of.as == f.outcome(c)
 		}) {
 			return fmt.Errorf("%s: setting reward %q: no column %s; there are %s", t.path, f.text, c,
 				strings.Join(names, ", "))

@@ -67,8 +67,7 @@ func (r *vw) list(b *builder, kind string) error {
 		fields := r.tag(b, label)
 		if len(fields) < 2 || string(fields[0]) != kind {
 			return bad("label", "line %d of the example: want %s shared, action or slot, and a space before the bar",
-				i+1,
-				kind)
+				i+1, kind)
 		}
 		word, rest := string(fields[1]), fields[2:]
 		switch {
@@ -101,8 +100,7 @@ func (r *vw) list(b *builder, kind string) error {
 			}
 		default:
 			return bad("label", "line %d of the example is %s %s: want one line shared, then actions, then slots",
-				i+1, kind,
-				quote(fields[1]))
+				i+1, kind, quote(fields[1]))
 		}
 		if err != nil {
 			return err
@@ -164,7 +162,7 @@ func (r *vw) slot(b *builder, fields [][]byte, own map[int][]int, slates bool) e
 	return b.showPlace("label", place, among, numbers[parts-1])
 }
 
-// outcome is what a line of dsjson says of a slot.
+// slotOutcome is what a line of dsjson says of a slot.
 type slotOutcome struct {
 	id      string
 	actions []int

@@ -80,8 +80,8 @@ func listEstimators(assumed certify.Assumption) []Estimator {
 		Of:     func(d *Data, _ float64) Value { return d.Mean(d.cascadeDR) }})
 	pseudo := func(name, about string, of func(d *Data, w, x func(i int) float64) Value) Estimator {
 		return Estimator{Name: name, About: about, Biased: assumed != certify.Independence,
-			assumes: certify.Independence,
-			adds:    true, Of: func(d *Data, _ float64) Value {
+			assumes: certify.Independence, adds: true,
+			Of: func(d *Data, _ float64) Value {
 				w := func(i int) float64 { return d.lists.Pseudo[d.lists.at[i]] }
 				return of(d, w, func(i int) float64 { return w(i) * d.R[i] })
 			}}
@@ -141,8 +141,8 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 	}
 	marginals := log.Lists.Assume == string(certify.Independence)
 	o.Estimators = slices.DeleteFunc(listEstimators(assumed), func(e Estimator) bool {
-		return len(o.Estimators) == 1 && (e.assumes != assumed || e.Name[:2] != "sn" || e.adds &&
-			!log.Lists.Whole) || // for a selection
+		selects := e.assumes == assumed && e.Name[:2] == "sn" && (!e.adds || log.Lists.Whole)
+		return len(o.Estimators) == 1 && !selects || // for a selection
 			e.learns && model == nil || e.assumes == certify.Independence && !marginals ||
 			log.Lists.Whole && e.assumes != certify.NoAssumption && !e.adds
 	})

@@ -269,8 +269,8 @@ func Combine(partials []Partial) (Result, error) {
 
 // collect orders partial results by their shards, each of which must be there.
 func collect(partials []Partial) ([]*Partial, error) {
-	return inspect.ByNumber(partials, func(p *Partial) logs.Shard { return p.Shard }, func(first, was,
-		p *Partial) error {
+	shard := func(p *Partial) logs.Shard { return p.Shard }
+	return inspect.ByNumber(partials, shard, func(first, was, p *Partial) error {
 		switch {
 		case len(p.Square) != len(p.Sum)*(len(p.Sum)+1)/2:
 			return fmt.Errorf("the part of shard %s is none of an evaluation", p.Shard)

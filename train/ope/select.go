@@ -134,8 +134,8 @@ func (r Result) choose(gamma float64) Selection {
 		s.Targets = append(s.Targets, c)
 	}
 	slices.SortStableFunc(s.Targets, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(b.lower(), a.lower()), cmp.Compare(b.gain(),
-			a.gain()))
+		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(b.lower(), a.lower()),
+			cmp.Compare(b.gain(), a.gain()))
 	})
 	for _, p := range r.Pairs {
 		if p.Value == 0 && p.SE == 0 {

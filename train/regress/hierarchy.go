@@ -124,8 +124,8 @@ func (h *Hierarchy) Fit(ctx context.Context, y []float64, s Scales) ([]float64, 
 }
 
 // fit finds θ in units in which the curvature has about 1 on its diagonal.
-func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []float64, iterations int) ([]float64,
-	error) {
+func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []float64,
+	iterations int) ([]float64, error) {
 	m, n := h.X.Width, h.X.Len()
 	square := make([]float64, m) // Σ_i x_ij²
 	for i := range n {
@@ -135,8 +135,8 @@ func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []floa
 	}
 	mean := (floats.Sum(y) + 1) / (float64(n) + 2)
 	d := (1 + h.Groups) * m
-	o := Options{Iterations: iterations, Threads: h.Threads, Penalties: make([]float64, d), Units: make([]float64,
-		d), Start: start}
+	o := Options{Iterations: iterations, Threads: h.Threads, Penalties: make([]float64, d),
+		Units: make([]float64, d), Start: start}
 	l0, l1 := s.precisions()
 	for j := range d {
 		penalty, rows := l0[j%m], 1.
@@ -184,8 +184,8 @@ func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64,
 }
 
 // block sets the variances of the columns of a stratum.
-func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64, rows [][]int, l0,
-	l1 []float64) error {
+func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64, rows [][]int,
+	l0, l1 []float64) error {
 	m := len(columns)
 	inverses := make([]*mat.SymDense, h.Groups)
 	total := mat.NewSymDense(m, nil)

@@ -122,8 +122,8 @@ func readTables(r inspect.Report) []html.Table {
 	if len(r.Columns) == 0 {
 		return nil
 	}
-	read := html.Table{Caption: "Columns as they were read", Head: []string{"column", "role", "type", "values",
-		"missing"}}
+	read := html.Table{Caption: "Columns as they were read",
+		Head: []string{"column", "role", "type", "values", "missing"}}
 	for _, c := range r.Columns[:min(len(r.Columns), 10*columnsListed)] {
 		read.Rows = append(read.Rows, columnRow(c))
 	}
