@@ -186,6 +186,9 @@ func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64,
 // block sets the variances of the columns of a stratum.
 func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64, rows [][]int,
 	l0, l1 []float64) error {
+	if h.Groups == 1 {
+		return h.alone(shared, own, columns, weight, rows[0], l0, l1)
+	}
 	m := len(columns)
 	inverses := make([]*mat.SymDense, h.Groups)
 	total := mat.NewSymDense(m, nil)
@@ -193,20 +196,8 @@ func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64
 		total.SetSym(j, j, l0[c])
 	}
 	for a, of := range rows {
-		x := mat.NewDense(max(1, len(of)), m, nil)
-		for k, i := range of {
-			root, from, to := math.Sqrt(weight[i]), h.X.row(i), x.RawRowView(k)
-			for j, c := range columns {
-				to[j] = root * from[c]
-			}
-		}
-		var curved mat.SymDense
-		curved.SymOuterK(1, x.T())
-		for j, c := range columns {
-			curved.SetSym(j, j, curved.At(j, j)+l1[c])
-		}
 		var err error
-		if inverses[a], err = inverse(&curved); err != nil {
+		if inverses[a], err = h.covariance(of, columns, weight, func(c int) float64 { return l1[c] }); err != nil {
 			return err
 		}
 		for j, c := range columns {
@@ -240,6 +231,40 @@ func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64
 	}
 	for j, c := range columns {
 		shared[c] = sigma.At(j, j)
+	}
+	return nil
+}
+
+// covariance is (Σ_i w_i x_i x_iᵀ + Λ)⁻¹ over some rows and columns.
+func (h *Hierarchy) covariance(rows, columns []int, weight []float64,
+	precision func(column int) float64) (*mat.SymDense, error) {
+	x := mat.NewDense(max(1, len(rows)), len(columns), nil)
+	for k, i := range rows {
+		root, from, to := math.Sqrt(weight[i]), h.X.row(i), x.RawRowView(k)
+		for j, c := range columns {
+			to[j] = root * from[c]
+		}
+	}
+	var curved mat.SymDense
+	curved.SymOuterK(1, x.T())
+	for j, c := range columns {
+		curved.SetSym(j, j, curved.At(j, j)+precision(c))
+	}
+	return inverse(&curved)
+}
+
+// alone is block of one group, whose rows see the sum u of both parts alone. With Σ = (H + (Λ_0⁻¹ + Λ_1⁻¹)⁻¹)⁻¹ that
+// of u, and b = λ_1/(λ_0 + λ_1) the share of u that the shared part has,
+//
+//	Σ_00 = 1/(λ_0 + λ_1) + b² Σ_jj,   Σ_11 = 1/(λ_0 + λ_1) + (1 − b)² Σ_jj
+func (h *Hierarchy) alone(shared, own []float64, columns []int, weight []float64, rows []int, l0, l1 []float64) error {
+	sigma, err := h.covariance(rows, columns, weight, func(c int) float64 { return l0[c] * l1[c] / (l0[c] + l1[c]) })
+	if err != nil {
+		return err
+	}
+	for j, c := range columns {
+		rest, b := 1/(l0[c]+l1[c]), l1[c]/(l0[c]+l1[c])
+		shared[c], own[c] = rest+b*b*sigma.At(j, j), rest+(1-b)*(1-b)*sigma.At(j, j)
 	}
 	return nil
 }

@@ -60,7 +60,14 @@ func TestHierarchy_ScalesAreOfTheSizeOfEffects(t *testing.T) {
 // The variances of a stratum are those of the inverse of the whole curvature, and those of columns alone are near
 // where columns are independent.
 func TestHierarchy_VariancesAreThoseOfTheWholeCurvature(t *testing.T) {
-	h, y := drawn(2, 400, 3, [][2]float64{{.5, .5}, {1, .2}})
+	for _, groups := range []int{1, 3} {
+		variances(t, groups)
+	}
+}
+
+func variances(t *testing.T, groups int) {
+	t.Helper()
+	h, y := drawn(2, 400, groups, [][2]float64{{.5, .5}, {1, .2}})
 	h.Stratum = []int{0, 0, 0}
 	ctx := context.Background()
 	s := Scales{[]float64{.5, 1, freeScale}, []float64{.5, .2, .3}}
@@ -73,10 +80,10 @@ func TestHierarchy_VariancesAreThoseOfTheWholeCurvature(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := h.X.Width
-	whole := mat.NewSymDense(m*4, nil)
+	whole := mat.NewSymDense(m*(1+groups), nil)
 	for i, a := range h.Group {
 		var z float64
-		x := make([]float64, 4*m)
+		x := make([]float64, (1+groups)*m)
 		for j, v := range h.X.row(i) {
 			x[j], x[(int(a)+1)*m+j] = v, v
 			z += v * (theta[j] + theta[(int(a)+1)*m+j])
@@ -88,7 +95,7 @@ func TestHierarchy_VariancesAreThoseOfTheWholeCurvature(t *testing.T) {
 			}
 		}
 	}
-	for j := range 4 * m {
+	for j := range (1 + groups) * m {
 		by := s.Own[j%m]
 		if j < m {
 			by = s.Shared[j]
@@ -101,7 +108,7 @@ func TestHierarchy_VariancesAreThoseOfTheWholeCurvature(t *testing.T) {
 	}
 	for j := range m {
 		var want float64
-		for a := range 3 {
+		for a := range groups {
 			want += sigma.At((a+1)*m+j, (a+1)*m+j)
 		}
 		if math.Abs(shared[j]-sigma.At(j, j)) > 1e-9 || math.Abs(own[j]-want) > 1e-9 {
