@@ -338,7 +338,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if r.kept != "" {
 		all = slices.DeleteFunc(all, func(t teacher) bool { return t.name != r.kept })
 	}
-	out := &Certified{Policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}, Rows: rest}
+	out := &Certified{Policy: policies.Floor{Policy: argmaxOf(log), Epsilon: r.Floor}, Rows: rest}
 	t := trial{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
 	risk := func(_ teacher, learned [][]Share, at int, rows []int) (float64, error) {
 		return t.risk(all, learned, at, rows)
@@ -383,6 +383,14 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	}
 	out.Seconds = time.Since(begin).Seconds()
 	return out, err
+}
+
+// argmaxOf is the policy that plays the largest score, or window of scores, of a log's actions.
+func argmaxOf(log *logs.Log) (p policies.ArgMax) {
+	if n := log.Numbers; n != nil {
+		p.Window, p.Intervals = n.Of.Window, n.Of.Intervals()
+	}
+	return p
 }
 
 // likelihoodPenalty is λ of the likelihoods.

@@ -64,7 +64,8 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 		"only as true as its assumption", certify.Assumptions()...)
 	fl.StringVar(&f.SlotWeights, "slot-weights", "",
 		"how rewards of slots make that of a list: mean, dcg, top (slot), "+
-			"sum (of which a list has one, as the first click), or numbers (default mean)")
+			"sum (of which a list has one), first (click; else 0), rank (1 by that of the first click), or "+
+			"numbers (default mean)")
 	fl.StringVar(&f.Delimiter, "delimiter", "", "what separates fields of CSV: comma, semicolon, tab or bar, "+
 		"itself (default: as in the header)")
 	fl.StringVar(&f.Dates, "dates", "", "read timestamps as 12/31/2026 (us) or 31/12/2026 and 31.12.2026 (eu), too")

@@ -123,7 +123,7 @@ Exit status 0: the file was written. 3: nothing learned, keep what plays.
 		"standard where actions have features)")
 	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
 	fl.IntSliceVar(&f.o.Intervals, "intervals", nil,
-		"of actions that are numbers, the numbers of intervals to choose among "+
+		"of actions that are numbers, how many windows the range has room for, to choose among "+
 			"(default 4,8,16,32)")
 	learners, _ := train.Learners()
 	fl.StringSliceVar(&f.o.Learners, "learner", nil, "learners that may be used: "+strings.Join(learners, ", ")+

@@ -23,6 +23,9 @@ import (
 type Actions struct {
 	Edges []float64 `json:"edges"`
 	Atoms []float64 `json:"atoms,omitempty"`
+	// Window is how many neighbouring intervals an argmax policy plays evenly, see [propensity.ArgMax]; 0: one. So wide
+	// windows, whose weights are small, may begin at any of many edges.
+	Window int `json:"window,omitempty"`
 }
 
 // most is how many intervals, and how many atoms, there may be.
@@ -76,6 +79,8 @@ func (a Actions) Check() error {
 	case len(a.Atoms) > 0 && !(a.Atoms[0] >= a.Edges[0] && a.Atoms[len(a.Atoms)-1] <= a.Edges[n-1]):
 		return fmt.Errorf("atoms from %v to %v are outside of the range from %v to %v", a.Atoms[0],
 			a.Atoms[len(a.Atoms)-1], a.Edges[0], a.Edges[n-1])
+	case a.Window < 0 || a.Window > n-1:
+		return fmt.Errorf("a window of %d intervals, want 0 to %d", a.Window, n-1)
 	}
 	return nil
 }
@@ -98,6 +103,18 @@ func (a Actions) Center(c int) float64 {
 		return a.Atoms[c-n]
 	}
 	return a.Edges[c] + a.Width(c)/2
+}
+
+// Middle is the middle of what an action c that is played with pi plays: of all neighbours that are played as often.
+func (a Actions) Middle(c int, pi []float64) float64 {
+	from, to := c, c
+	for c < a.Intervals() && from > 0 && pi[from-1] > pi[c]-1e-9 {
+		from--
+	}
+	for to < a.Intervals()-1 && pi[to+1] > pi[c]-1e-9 {
+		to++
+	}
+	return (a.Center(from) + a.Center(to)) / 2
 }
 
 // Interval is the interval that a number is in; −1: it is outside of the range.
@@ -142,24 +159,13 @@ func (a Actions) Spread(dst, pi []float64, fine Actions) {
 	}
 }
 
-// Means are the means of actions over values r of those of a finer division.
-func (a Actions) Means(r []float64, fine Actions) []float64 {
-	out := make([]float64, a.K())
-	for c := range out {
-		for f, v := range r {
-			out[c] += a.Share(c, fine, f) * v
-		}
-	}
-	return out
-}
-
 // Refined divides a range as finely as two divisions of it do together, with the atoms of both. Policies of either
 // are policies of it.
 func (a Actions) Refined(b Actions) Actions {
 	both := func(x, y []float64) []float64 {
 		return slices.Compact(slices.Sorted(slices.Values(slices.Concat(x, y))))
 	}
-	return Actions{both(a.Edges, b.Edges), both(a.Atoms, b.Atoms)}
+	return Actions{Edges: both(a.Edges, b.Edges), Atoms: both(a.Atoms, b.Atoms)}
 }
 
 // Refines reports that every policy of another division is one of this.

@@ -20,6 +20,16 @@ import (
 func TestNumbers(t *testing.T) {
 	f := example(t, policyfile.Softmax, 3, 4, 3)
 	f.Numbers = &numeric.Actions{Edges: []float64{0, 1, 4}, Atoms: []float64{2.5}}
+	testNumbers(t, f)
+	f.Components[0].Kind, f.Numbers.Window = policyfile.ArgMax, 2
+	testNumbers(t, f)
+	if f.Numbers.Window = 3; f.Numbers.Check() == nil {
+		t.Error("a window of 3 intervals of 2")
+	}
+}
+
+func testNumbers(t *testing.T, f *policyfile.File) {
+	t.Helper()
 	f.Actions = f.Numbers.Names()
 	b := saved(t, f)
 	p, err := policyfile.Read(bytes.NewReader(b))

@@ -75,7 +75,7 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 	wide, deep, room := 0, 0, 0
 	for i := range f.Components {
 		c := &f.Components[i]
-		q := part{Component: c, family: c.Family(), net: features.NewNet(c.Layers), mu: c.Weights.flat()}
+		q := part{Component: c, family: f.Family(c), net: features.NewNet(c.Layers), mu: c.Weights.flat()}
 		if len(f.Components) > 1 {
 			for _, name := range c.Encoder.Names {
 				q.place = append(q.place, p.inputs.Feature(name))
@@ -100,8 +100,8 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 	return p.WithCatalogue(f.Catalogue, f.Actions)
 }
 
-// Family is the family of the component's kind, without the floor of its file; nil where
-// no file can have the kind.
+// Family is the family of the component's kind, without the floor and the window of its file; nil
+// where no file can have the kind.
 func (c *Component) Family() propensity.Family {
 	switch c.Kind {
 	case Softmax:
@@ -112,6 +112,14 @@ func (c *Component) Family() propensity.Family {
 		return propensity.ArgMax{}
 	}
 	return nil
+}
+
+// Family is the family that component c plays, without the floor.
+func (f *File) Family(c *Component) propensity.Family {
+	if c.Kind == ArgMax && f.Numbers != nil {
+		return propensity.ArgMax{Window: f.Numbers.Window, Intervals: f.Numbers.Intervals()}
+	}
+	return c.Family()
 }
 
 // File is the content of the policy's file. It must not be changed.

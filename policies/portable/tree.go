@@ -138,7 +138,7 @@ func (b *builder) tree(i, t, first int, h, pi []float64, known facts) *Node {
 	for a, w := range c.Weights {
 		scores[a] = features.Dot(w, last)
 	}
-	c.Family().At(one, scores, c.Sigma*math.Sqrt(features.Dot(last, last)), nil)
+	b.file.Family(c).At(one, scores, c.Sigma*math.Sqrt(features.Dot(last, last)), nil)
 	if pi = slices.Clone(pi); len(b.file.Components) == 1 {
 		copy(pi, one)
 	} else {

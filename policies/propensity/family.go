@@ -210,7 +210,10 @@ func AddFloor(pi []float64, epsilon float64) {
 
 // ArgMax is the point policy that plays the action of the largest score, the first of
 // equals: the limit of a gaussian as σ → 0. It has no posterior and no gradient.
-type ArgMax struct{}
+//
+// With a Window w > 1 the first Intervals actions are neighbours in order. It then plays evenly the w neighbours whose
+// mean score is the largest, or the one other action whose score is larger than that.
+type ArgMax struct{ Window, Intervals int }
 
 var _ Family = ArgMax{}
 
@@ -219,8 +222,34 @@ func (ArgMax) HasPosterior() bool { return false }
 func (ArgMax) Mixture() bool      { return false }
 func (ArgMax) Noisy() bool        { return false }
 
-// At gives probability 1 to the action of the largest score.
-func (ArgMax) At(dst, scores []float64, _ float64, _ []float64) { Gaussian{}.AtMean(dst, scores) }
+// At gives probability 1 to the action of the largest score, or 1/w to each of a window.
+func (p ArgMax) At(dst, scores []float64, _ float64, _ []float64) { p.AtMean(dst, scores) }
 
 // AtMean is At.
-func (ArgMax) AtMean(dst, scores []float64) { Gaussian{}.AtMean(dst, scores) }
+func (p ArgMax) AtMean(dst, scores []float64) {
+	if p.Window < 2 {
+		Gaussian{}.AtMean(dst, scores)
+		return
+	}
+	best, from, to := math.Inf(-1), 0, 0
+	for a := range scores {
+		end := a + 1
+		if a < p.Intervals {
+			end = a + p.Window
+		}
+		if a < p.Intervals && end > p.Intervals {
+			continue
+		}
+		mean := 0.
+		for _, s := range scores[a:end] {
+			mean += s
+		}
+		if mean /= float64(end - a); mean > best {
+			best, from, to = mean, a, end
+		}
+	}
+	clear(dst)
+	for a := from; a < to; a++ {
+		dst[a] = 1 / float64(to-from)
+	}
+}

@@ -491,6 +491,7 @@ class _Component:
         if gaussian != (self.sigma > 0) or not gaussian and (self.sigma != 0 or self.nodes) or 0 < self.nodes < 65:
             raise Error("policy file: %s: a %s with sigma %s and %d nodes" % (what, self.kind, self.sigma, self.nodes))
         self.mu = _matrix(o["weights"], k, d, what + ": weights")
+        self.window = self.intervals = 0  # of an argmax of numbers
 
     def features(self, raw, place):
         x = self.encoder(raw[place])
@@ -501,6 +502,11 @@ class _Component:
     def family(self, s, x):
         """π [K, n] of scores s [K, n]."""
         _finite(s, lambda a: "the score of action %d" % a)
+        if self.kind == "argmax" and self.window > 1:
+            w, starts = self.window, self.intervals - self.window + 1
+            at = np.vstack([sum(s[i:i + starts] for i in range(w)) / w, s[self.intervals:]]).argmax(axis=0)
+            a, window = np.arange(len(s))[:, None], at < starts
+            return np.where(window, (a >= at) & (a < at + w), a == at + w - 1) / np.where(window, w, 1)
         if self.kind == "argmax":
             return (np.arange(len(s))[:, None] == s.argmax(axis=0)) * 1.0
         if self.kind == "softmax":
@@ -754,7 +760,7 @@ class Policy:
             raise Error("policy file: layers of trees, pieces, products or branches, which version %d does not know" % file["version"])
         self.edges, self.atoms = None, None  # of the numbers that actions stand for; None: actions are names
         if file.get("numbers") is not None:
-            _fields(file["numbers"], "policy file: numbers", "edges", "atoms")
+            _fields(file["numbers"], "policy file: numbers", "edges", "atoms window")
             self.edges, self.atoms = (np.array([_number(v, n) for v in _list(file["numbers"].get(n, []), n)])
                                       for n in ("edges", "atoms"))
             if file["version"] < 6:
@@ -762,6 +768,9 @@ class Policy:
             if len(self.edges) < 2 or len(self.edges) - 1 + len(self.atoms) != k or self.has_items \
                     or not all((np.diff(v) > 0).all() for v in (self.edges, self.atoms)):
                 raise Error("policy file: its actions are not those that its numbers stand for")
+            for c in self._parts:
+                c.intervals = len(self.edges) - 1
+                c.window = _whole(_optional(file["numbers"], "window", 0), "window", 0, c.intervals)
         total = sum(c.weight for c in self._parts)
         if abs(total - 1) > 1e-9:
             raise Error("policy file: the weights of the components sum to %s, not 1" % total)

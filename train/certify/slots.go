@@ -37,17 +37,18 @@ func (a Assumption) Says() string {
 
 // SlotWeights reads how the rewards of slots are weighed, α_1, …, α_L of a list of L slots: "mean" (or ""), all alike;
 // "dcg", as 1/log₂(l + 1); "top", the first slot alone; or numbers, of which a list takes as many as it has slots. They
-// are divided by their sum. "sum" has α_l = 1, for rewards of which a list has one at most, such as the first click.
+// are divided by their sum. "sum" has α_l = 1, for rewards of which a list has one at most. Of "first" and "rank" the
+// first reward that is not 0 counts alone, see [FirstClicks]: as it is, or by 1/l, its reciprocal rank.
 func SlotWeights(spec string) (func(slots int) []float64, error) {
 	var given []float64
 	switch spec {
-	case "", "mean", "dcg", "top", "sum":
+	case "", "mean", "dcg", "top", "sum", "first", "rank":
 	default:
 		for _, text := range strings.Split(spec, ",") {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(v >= 0) || math.IsInf(v, 0) || len(given) == 0 && v == 0 {
-				return nil, fmt.Errorf("setting slot-weights %s: want mean, dcg, top, sum, or numbers that are not "+
-					"negative, the first above 0", spec)
+				return nil, fmt.Errorf("setting slot-weights %s: want mean, dcg, top, sum, first, rank, or numbers "+
+					"that are not negative, the first above 0", spec)
 			}
 			given = append(given, v)
 		}
@@ -56,6 +57,8 @@ func SlotWeights(spec string) (func(slots int) []float64, error) {
 		alpha, sum := make([]float64, slots), 0.
 		for l := range alpha {
 			switch {
+			case spec == "rank":
+				alpha[l] = 1 / float64(l+1)
 			case spec == "dcg":
 				alpha[l] = 1 / math.Log2(float64(l+2))
 			case spec == "top" && l > 0, given != nil && l >= len(given):
@@ -68,12 +71,29 @@ func SlotWeights(spec string) (func(slots int) []float64, error) {
 			sum += alpha[l]
 		}
 		for l := range alpha {
-			if spec != "sum" {
+			if spec != "sum" && !FirstClicks(spec) {
 				alpha[l] /= sum
 			}
 		}
 		return alpha
 	}, nil
+}
+
+// FirstClicks reports whether slots are weighed by "first" or "rank". What a slot then counts for depends on those above.
+func FirstClicks(spec string) bool { return spec == "first" || spec == "rank" }
+
+// First makes the costs of each list 0 but for the first that is not.
+func (s *Slots) First() {
+	s.Cost = slices.Clone(s.Cost)
+	for i, from := range s.Starts[:len(s.Starts)-1] {
+		clicked := false
+		for r := from; r < s.Starts[i+1]; r++ {
+			if clicked {
+				s.Cost[r] = 0
+			}
+			clicked = clicked || s.Cost[r] != 0
+		}
+	}
 }
 
 // Slots are lists, slot by slot.

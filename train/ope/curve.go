@@ -54,7 +54,7 @@ type DoseCurve struct {
 type CurveOptions struct {
 	Delta, Gamma float64 // of the band
 	By           string  // a column of names: each value is a segment with a curve of its own; empty: one curve
-	// Policy, if not nil, is valued as if it played the middle of its most probable interval, or its most probable
+	// Policy, if not nil, is valued as if it played the middle of its most probable intervals, or its most probable
 	// atom. Rows that had a part in it are left out.
 	Policy *policyfile.Policy
 	Fresh  bool // none had, where that cannot be seen
@@ -186,7 +186,7 @@ func (k *kernels) policy(out *DoseCurve, judge *provenance.Judge, o CurveOptions
 		if err := plays(pi, i); err != nil {
 			return err
 		}
-		at[i] = numbers.Center(floats.MaxIdx(pi))
+		at[i] = numbers.Middle(floats.MaxIdx(pi), pi)
 		if k.log.Numbers.Of.Interval(at[i]) < 0 {
 			return fmt.Errorf("setting policy: it plays %v, which is outside of the log's range", at[i])
 		}

@@ -45,6 +45,7 @@ func (d *Data) list(a certify.Assumption, i int) certify.List {
 //	ips, rips, iips        mean of Σ_l α_l W_l r_l
 //	snips, snrips, sniips  Σ Σ_l α_l W_l r_l / Σ Σ_l α_l W_l
 //	cascade-dr             mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π(a|x, a_<l) r̂_l(a))
+//	direct                 mean of Σ_l α_l Σ_a π(a|x, a_<l) r̂_l(a), biased as r̂ is, and by slots a_<l of π₀ above
 //	pi, snpi               mean of W Σ_l α_l r_l, and by the mean of W, see [certify.Pseudoinverse]
 //	pi-cv                  mean of W Σ_l α_l r_l − β (W − 1), β = Cov(W Σ_l α_l r_l, W)/Var(W)
 //
@@ -77,7 +78,18 @@ func listEstimators(assumed certify.Assumption) []Estimator {
 	all = append(all, Estimator{Name: "cascade-dr", Biased: strength(assumed) < 1, assumes: certify.Cascade,
 		learns: true,
 		About:  "mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π r̂_l(a))",
-		Of:     func(d *Data, _ float64) Value { return d.Mean(d.cascadeDR) }})
+		Of:     func(d *Data, _ float64) Value { return d.Mean(d.cascadeDR) }},
+		Estimator{Name: "direct", Biased: true, assumes: certify.Cascade, learns: true,
+			About: "mean of Σ_l α_l Σ_a π(a|x, a_<l) r̂_l(a), after the slots that were logged above",
+			Of: func(d *Data, _ float64) Value {
+				return d.Mean(func(i int) (sum float64) {
+					t, at := d.lists, d.lists.at[i]
+					for l, a := range t.Alpha(t.Starts[at+1] - t.Starts[at]) {
+						sum += a * t.direct[t.Starts[at]+l]
+					}
+					return sum
+				})
+			}})
 	pseudo := func(name, about string, of func(d *Data, w, x func(i int) float64) Value) Estimator {
 		return Estimator{Name: name, About: about, Biased: assumed != certify.Independence,
 			assumes: certify.Independence, adds: true,

@@ -106,7 +106,7 @@ func TestListEstimators(t *testing.T) {
 		sum := alpha[0] + alpha[1] + alpha[2]
 		for i := 0; i < log.Len(); i += 3 {
 			var w, reward [3]float64
-			product, dr := 1., 0.
+			product, dr, plain := 1., 0., 0.
 			for l := range 3 {
 				reward[l] = -log.Cost[i+l]
 				k := log.Options(i + l)
@@ -121,9 +121,11 @@ func TestListEstimators(t *testing.T) {
 				above := product
 				product *= one[log.Chosen(i+l)] / log.Propensity[i+l]
 				w[l] = product
+				plain += alpha[l] / sum * direct
 				dr += alpha[l] / sum * (w[l]*(reward[l]-hat[log.Chosen(i+l)]) + above*direct)
 			}
 			want["cascade-dr"] += dr / 3000
+			want["direct"] += plain / 3000
 			for l := range 3 {
 				a := alpha[l] / sum
 				m := marginal[10*l+int(log.Action[i+l])] * 5 // of random orders
@@ -150,6 +152,49 @@ func TestListEstimators(t *testing.T) {
 			t.Errorf("%s: %d estimators", w.Name, seen)
 		}
 		t.Logf("%s: truth by mean weights %.4f, estimates %v", w.Name, truth, want)
+	}
+}
+
+// The first click counts alone, as it is or by its reciprocal rank, as a plain loop has it; it is no reward of a slot by
+// itself, so that independence is refused.
+func TestListEstimators_FirstClick(t *testing.T) {
+	for _, spec := range []string{"first", "rank"} {
+		log, row, model := listsOf(t, worlds.Lists()[0], 1000, 6, spec)
+		defer log.Close()
+		o := ope.Options{EstimatesAlone: true, Model: model}
+		targets := []ope.Target{{Name: "odd", Row: row}}
+		if _, err := ope.Evaluate(log, targets, o); err == nil || !strings.Contains(err.Error(), "assume cascade") {
+			t.Errorf("%s, under independence: %v", spec, err)
+		}
+		log.Lists.Assume = "cascade"
+		r, err := ope.Evaluate(log, targets, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ips, rips, weights float64
+		one := make([]float64, 5)
+		for i := 0; i < log.Len(); i += 3 {
+			w, first, reward := 1., 0., 0.
+			for l := range 3 {
+				if err := row(one[:log.Options(i+l)], i+l); err != nil {
+					t.Fatal(err)
+				}
+				w *= one[log.Chosen(i+l)] / log.Propensity[i+l]
+				alpha := 1.
+				if spec == "rank" {
+					alpha = 1 / float64(l+1)
+				}
+				if weights += alpha * w; log.Cost[i+l] < 0 && reward == 0 {
+					first, reward = w*alpha, alpha
+				}
+			}
+			ips, rips = ips+w*reward/1000, rips+first/1000
+		}
+		for name, want := range map[string]float64{"ips": ips, "rips": rips, "snrips": rips * 1000 / weights} {
+			if got, ok := estimate(r.Policies[0], name); !ok || math.Abs(got.Value-want) > 1e-12 {
+				t.Errorf("%s, %s: %v, want %v", spec, name, got.Value, want)
+			}
+		}
 	}
 }
 

@@ -9,27 +9,28 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"opl/policies/propensity"
 	"opl/train"
 	"opl/train/library"
 	"opl/train/logs"
 )
 
-// divisions are the numbers of intervals that a range of numbers may be divided into, where [Options].Intervals does
+// divisions are how many windows of one width a range of numbers may have room for, where [Options].Intervals does
 // not say them.
 var divisions = []int{4, 8, 16, 32}
 
-// Division is what a number of intervals promises on rows that teach.
+// Division is what windows of a share of the range promise on rows that teach.
 type Division struct {
-	Intervals int     `json:"intervals"`
-	Value     float64 `json:"value"` // estimated reward of the policy that is best with these intervals
-	Error     float64 `json:"error"` // standard error of that by weights of as many rows as certify
+	Intervals int     `json:"intervals"` // windows that the range has room for
+	Value     float64 `json:"value"`     // estimated reward of the policy that plays the best window
+	Error     float64 `json:"error"`     // standard error of that by weights of as many rows as certify
 }
 
-// bandwidth divides a log of numbers into the intervals whose policy has the largest value less its error, and returns
-// it with the options that divide its rows alike. Narrow intervals may earn more, and are guaranteed less: weights are
-// as large as intervals are narrow. The rows that teach are halved, and each half teaches a model of the finest
-// division. One says which policies are best in the contexts of the other half; the other values them, and its rows say
-// the error. No other row is looked at.
+// bandwidth divides a log of numbers as finely as offered, and chooses the window of intervals whose policy has the
+// largest value less half its error; it returns the log with the options that divide its rows alike. Narrow windows may
+// earn more, and are guaranteed less: weights are as large as windows are narrow. The rows that teach are halved, and
+// each half teaches a model of the finest division. One says which policies are best in the contexts of the other half;
+// the other values them, and its rows say the error. No other row is looked at.
 func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Options) (*logs.Log, Options, error) {
 	if o.PriorFile != nil || o.Distil != nil {
 		return log, o, nil // the log was read as their policy divides it
@@ -41,15 +42,12 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 	if ks[0] < 1 {
 		return nil, o, fmt.Errorf("setting intervals %d: want at least 1", ks[0])
 	}
-	coarsest, err := log.Divided(ks[0])
+	most := ks[len(ks)-1]
+	log, err := log.Divided(most)
 	if err != nil || len(ks) == 1 {
-		return coarsest, o, err
+		return log, o, err
 	}
-	l, err := prepare(lib, coarsest, o)
-	if err != nil {
-		return nil, o, err
-	}
-	finest, err := l.rows.Divided(ks[len(ks)-1])
+	l, err := prepare(lib, log, o)
 	if err != nil {
 		return nil, o, err
 	}
@@ -57,35 +55,34 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 	rows := [2][]int{l.teaching[:half], l.teaching[half:]}
 	var rewards [2]func(row int) []float64
 	for f := range rows {
-		if rewards[f], err = l.rewards(ctx, finest, rows[f]); err != nil {
-			return nil, o, fmt.Errorf("%d intervals: %w", finest.Numbers.Of.Intervals(), err)
+		if rewards[f], err = l.rewards(ctx, l.rows, rows[f]); err != nil {
+			return nil, o, fmt.Errorf("%d intervals: %w", most, err)
 		}
 	}
-	chosen, most := coarsest, math.Inf(-1)
+	chosen := most
+	best, pi, n, u := math.Inf(-1), make([]float64, log.K()), float64(len(l.teaching)), log.Units()
 	for _, k := range ks {
-		divided, err := log.Divided(k)
-		if err != nil {
-			return nil, o, err
-		}
-		value, square, n := 0.0, 0.0, float64(len(l.teaching))
+		value, square := 0.0, 0.0
+		policy := propensity.ArgMax{Window: (most + k/2) / k, Intervals: most}
 		for f := range rows {
 			for _, i := range rows[f] {
-				a := floats.MaxIdx(divided.Numbers.Of.Means(rewards[1-f](i), finest.Numbers.Of))
-				value += divided.Numbers.Of.Means(rewards[f](i), finest.Numbers.Of)[a] / n
-				if int(divided.Action[i]) == a {
-					x := log.Cost[i] / divided.Propensity[i]
-					square += x * x / n
-				}
+				policy.AtMean(pi, rewards[1-f](i))
+				value += floats.Dot(pi, rewards[f](i)) / n
+				x := pi[log.Action[i]] * log.Cost[i] / log.Propensity[i]
+				square += x * x / n
 			}
 		}
-		e, u := math.Sqrt(square/float64(len(l.certifying))), log.Units()
+		e := math.Sqrt(square / float64(len(l.certifying)))
 		l.o.divisions = append(l.o.divisions, Division{k, u.At(value), e * u.Span()})
-		if value-e > most {
-			chosen, most = divided, value-e
+		if v := value - e/2; v > best {
+			best, chosen, log.Numbers.Of.Window = v, k, policy.Window
 		}
 	}
+	if !l.objective.Recipe { // its policy plays single intervals
+		log, err = log.Divided(chosen)
+	}
 	l.o.looked = l.teaching
-	return chosen, l.o, nil // settled, so that the rows are divided alike
+	return log, l.o, err // settled, so that the rows are divided alike
 }
 
 // rewards learns a model of the rewards of actions from some rows.

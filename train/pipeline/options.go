@@ -99,8 +99,8 @@ type Ancestry struct {
 
 // Dividing says how the range of actions that are numbers is divided.
 type Dividing struct {
-	// Intervals are the numbers of intervals that may be taken, from which one is chosen on rows that teach; nil: 4, 8,
-	// 16 and 32.
+	// Intervals are how many windows of one width the range may have room for, from which one is chosen on rows that
+	// teach; the range is divided into as many intervals as the most. nil: 4, 8, 16 and 32.
 	Intervals []int
 	looked    []int // rows that intervals were chosen on, which do not certify
 	divisions []Division

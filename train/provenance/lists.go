@@ -42,6 +42,13 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 		return nil, out.Certifiable()
 	}
 	out.Starts, out.Pi, out.Pi0, out.Cost = of.Starts(), logged, log.Propensity, log.Cost
+	if certify.FirstClicks(of.SlotWeights) {
+		if out.Assume == certify.Independence {
+			return nil, fmt.Errorf("setting slot-weights %s: which click is the first depends on the slots above: setting "+
+				"assume cascade holds if clicks do not depend on what is below", of.SlotWeights)
+		}
+		out.First()
+	}
 	if out.Assume == certify.Independence {
 		if err := out.marginals(log, row); err != nil {
 			return nil, err

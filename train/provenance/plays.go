@@ -118,7 +118,7 @@ func Players(p *policyfile.Policy, log *logs.Log) (func() certify.Policy, error)
 	return func() certify.Policy {
 		parts := make([]certify.Policy, len(views))
 		for k, view := range views {
-			parts[k] = certify.Play(f.Components[k].Family(), thetas[k], view)
+			parts[k] = certify.Play(f.Family(&f.Components[k]), thetas[k], view)
 		}
 		one := make([]float64, log.MostOptions())
 		return func(dst []float64, i int) error {

@@ -98,8 +98,8 @@ func trainingFacts(l *pipeline.Learned) []html.Fact {
 		of = append(of, fmt.Sprintf("%d: %.4g ± %.2g", d.Intervals, d.Value, d.Error))
 	}
 	if of != nil {
-		facts = append(facts, fact("intervals", "%d, by rows that teach: %s", f.Numbers.Intervals(),
-			strings.Join(of, "; ")))
+		facts = append(facts, fact("intervals", "%d of %d at a time, by rows that teach: %s", max(1, f.Numbers.Window),
+			f.Numbers.Intervals(), strings.Join(of, "; ")))
 	}
 	return facts
 }

@@ -57,7 +57,7 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 	return p
 }
 
-// intervalsFigure draws what is promised against the number of intervals of a range of numbers.
+// intervalsFigure draws what is promised against the number of windows that a range of numbers has room for.
 func intervalsFigure(t pipeline.Training) html.Figure {
 	c := figure.Curve{Name: "estimate, with its error", Style: figure.Category(0), Kind: figure.Barred}
 	p := &figure.Panel{X: "intervals", Y: "reward", LogX: true}
