@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"opl/policies"
 	"opl/policies/features"
 	"opl/train/logs"
 	"opl/train/rules"
@@ -121,7 +120,7 @@ func (r *Rules) options(t *table) rules.Options {
 // scores are Γ [n×K].
 func (r *Rules) scores(ctx context.Context, t *table, log *logs.Log) ([]float64, error) {
 	if r.Of != nil {
-		pi, err := play(policies.ArgMax{}, r.Of, func(in *Representation) (*logs.Log, error) {
+		pi, err := play(argmaxOf(log), r.Of, func(in *Representation) (*logs.Log, error) {
 			return in.View(log, t.rows, t.threads)
 		})
 		out := make([]float64, len(t.rows)*t.k)
