@@ -38,11 +38,17 @@ func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 			hashOf(theirs))
 	case !a.HasItems() && !slices.Equal(f.Actions, g.Actions):
 		return nil, fmt.Errorf("the policies are among other actions, %q and %q", f.Actions, g.Actions)
+	case (f.Numbers == nil) != (g.Numbers == nil):
+		return nil, errors.New("actions are numbers in one of the policies, and names in the other")
 	case f.RewardMin != g.RewardMin || f.RewardMax != g.RewardMax || !maps.Equal(f.Columns, g.Columns):
 		return nil, errors.New("the policies are of other rewards or columns")
 	}
-	m := &policyfile.File{Actions: actions, Catalogue: catalogue, RewardMin: f.RewardMin, RewardMax: f.RewardMax,
-		Columns: f.Columns, Created: g.Created,
+	if f.Numbers != nil && max(1, f.Numbers.Window) != max(1, g.Numbers.Window) {
+		return nil, fmt.Errorf("the policies play %d and %d intervals of numbers at a time: a file has one window",
+			max(1, f.Numbers.Window), max(1, g.Numbers.Window))
+	}
+	m := &policyfile.File{Actions: actions, Numbers: f.Numbers, Catalogue: catalogue, RewardMin: f.RewardMin,
+		RewardMax: f.RewardMax, Columns: f.Columns, Created: g.Created,
 		Floor: (1-share)*f.Floor + share*g.Floor}
 	for _, of := range []struct {
 		*policyfile.File

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -32,8 +33,13 @@ type Division struct {
 // each half teaches a model of the finest division. One says which policies are best in the contexts of the other half;
 // the other values them, and its rows say the error. No other row is looked at.
 func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Options) (*logs.Log, Options, error) {
-	if o.PriorFile != nil || o.Distil != nil {
-		return log, o, nil // the log was read as their policy divides it
+	if before := cmp.Or(o.PriorFile, o.Distil); before != nil { // the log was read as its policy divides it
+		out, numbers := *log, *log.Numbers
+		if of := before.File().Numbers; of != nil && of.Intervals() == numbers.Of.Intervals() {
+			numbers.Of.Window = of.Window
+		}
+		out.Numbers = &numbers
+		return &out, o, nil
 	}
 	ks := slices.Compact(slices.Sorted(slices.Values(o.Intervals)))
 	if len(ks) == 0 {

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"context"
+	"math"
 	"os"
 	"strconv"
 	"testing"
@@ -49,11 +50,42 @@ func TestPromiseNumbers(t *testing.T) {
 	}
 }
 
+// A policy that goes on from another plays windows as wide, and its file certifies again what it states.
+func TestNumbers_PriorKeepsWindow(t *testing.T) {
+	w, o := worlds.OfNumbers()[1], numbersOptions(1)
+	o.Intervals = []int{4, 32}
+	for seed := range uint64(2) {
+		decisions, _ := w.Draw(500, 1, seed+1)
+		log, err := w.Collect(decisions)
+		if err == nil && o.PriorFile != nil {
+			log, err = log.Divided(32)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := pipeline.Learn(t.Context(), library.Standard(), log, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.File.Numbers.Window != 8 || got.File.Numbers.Intervals() != 32 {
+			t.Fatalf("log %d: %+v, want windows of 8 of 32 intervals", seed+1, got.File.Numbers)
+		}
+		o.PriorFile = policy(t, got)
+		if s, g := mustCertify(t, o.PriorFile, log, options{}), got.Certificate.Statement(); math.Abs(s.Reward()-g.Reward()) > 1e-9 {
+			t.Errorf("log %d: certified again %v, want %v in %d chunks", seed+1, s.Reward(), g.Reward(), g.Chunks)
+		}
+	}
+}
+
+// numbersOptions are those of a quick recipe.
+func numbersOptions(seed uint64) pipeline.Options {
+	return pipeline.Options{Settings: settings(2), Scaling: unit, Floor: .05, Learners: []string{"linear"}, Seed: seed,
+		Dividing: pipeline.Dividing{Intervals: []int{4, 8}}, Force: true}
+}
+
 // learnNumbers learns quickly.
 func learnNumbers(ctx context.Context, log *logs.Log, seed uint64) (worlds.Learned, error) {
-	o := pipeline.Options{Settings: settings(2), Scaling: unit, Floor: .05, Learners: []string{"linear"}, Seed: seed,
-		Dividing: pipeline.Dividing{Intervals: []int{4, 8}}}
-	got, err := pipeline.Learn(ctx, library.Standard(), log, o)
+	got, err := pipeline.Learn(ctx, library.Standard(), log, numbersOptions(seed))
 	if err != nil {
 		return worlds.Learned{}, err
 	}

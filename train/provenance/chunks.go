@@ -109,7 +109,7 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 		c := f.Components[k]
 		chunk := Chunk{Taught: propensity.NewRowSet(j.log.Hashes(rowsOf(c.Taught)))}
 		chunk.Rows = rowsOf(c.Chosen)
-		part, share := policyfile.File{Actions: f.Actions, Catalogue: f.Catalogue, Floor: f.Floor,
+		part, share := policyfile.File{Actions: f.Actions, Numbers: f.Numbers, Catalogue: f.Catalogue, Floor: f.Floor,
 			RewardMin: f.RewardMin, RewardMax: f.RewardMax}, 0.
 		for ; k < len(f.Components) && slices.Equal(f.Components[k].Chosen, c.Chosen) &&
 			slices.Equal(f.Components[k].Taught, c.Taught); k++ {
