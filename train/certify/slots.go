@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Assumption says what the reward of a slot depends on, which decides how the weights of slots make the cost of a
@@ -137,7 +139,7 @@ func (s Slots) Weights(a Assumption, i int, gamma float64) []float64 {
 type List struct {
 	X          float64 // Σ_l α_l W_l c_l, an unbiased estimate of what the policy's list costs
 	Cost       float64 // Σ_l α_l c_l
-	Weight     float64 // Σ_l α_l W_l, of mean Σ_l α_l
+	Weight     float64 // Σ_l α_l W_l / Σ_l α_l, of mean 1
 	Propensity float64 // ∏_l p_l
 }
 
@@ -152,6 +154,7 @@ func (s Slots) List(a Assumption, i int, gamma float64) List {
 		out.Weight += alpha[l] * w
 		out.Propensity *= s.Pi0[from+l]
 	}
+	out.Weight /= floats.Sum(alpha)
 	return out
 }
 

@@ -43,7 +43,7 @@ func (d *Data) list(a certify.Assumption, i int) certify.List {
 // and counts as biased where no more is assumed of the log ([logs.Lists]) than it needs.
 //
 //	ips, rips, iips        mean of Σ_l α_l W_l r_l
-//	snips, snrips, sniips  Σ Σ_l α_l W_l r_l / Σ Σ_l α_l W_l
+//	snips, snrips, sniips  Σ Σ_l α_l W_l r_l / Σ (Σ_l α_l W_l / Σ_l α_l)
 //	cascade-dr             mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π(a|x, a_<l) r̂_l(a))
 //	direct                 mean of Σ_l α_l Σ_a π(a|x, a_<l) r̂_l(a), biased as r̂ is, and by slots a_<l of π₀ above
 //	pi, snpi               mean of W Σ_l α_l r_l, and by the mean of W, see [certify.Pseudoinverse]
@@ -70,7 +70,7 @@ func listEstimators(assumed certify.Assumption) []Estimator {
 		all = append(all, Estimator{Name: e.name, About: "mean of Σ_l α_l W_l r_l, " + e.about, Biased: biased,
 			Of: func(d *Data, _ float64) Value { return d.Mean(x(d)) }, assumes: e.assumption})
 		all = append(all, Estimator{Name: "sn" + e.name, Biased: biased, assumes: e.assumption,
-			About: "the same, by Σ_l α_l W_l",
+			About: "the same, by Σ_l α_l W_l / Σ_l α_l",
 			Of: func(d *Data, _ float64) Value {
 				return d.Ratio(x(d), func(i int) float64 { return d.list(e.assumption, i).Weight })
 			}})
@@ -155,7 +155,7 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 	o.Estimators = slices.DeleteFunc(listEstimators(assumed), func(e Estimator) bool {
 		selects := e.assumes == assumed && e.Name[:2] == "sn" && (!e.adds || log.Lists.Whole)
 		return len(o.Estimators) == 1 && !selects || // for a selection
-			e.learns && model == nil || e.assumes == certify.Independence && !marginals ||
+			e.learns && model == nil || e.Name == "direct" && certify.FirstClicks(log.Lists.SlotWeights) || e.assumes == certify.Independence && !marginals ||
 			log.Lists.Whole && e.assumes != certify.NoAssumption && !e.adds
 	})
 	o.Model, o.Learn, o.Loggers = nil, nil, nil

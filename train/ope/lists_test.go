@@ -184,13 +184,15 @@ func TestListEstimators_FirstClick(t *testing.T) {
 				if spec == "rank" {
 					alpha = 1 / float64(l+1)
 				}
-				if weights += alpha * w; log.Cost[i+l] < 0 && reward == 0 {
+				weights += alpha * w
+				if log.Cost[i+l] < 0 && reward == 0 {
 					first, reward = w*alpha, alpha
 				}
 			}
 			ips, rips = ips+w*reward/1000, rips+first/1000
 		}
-		for name, want := range map[string]float64{"ips": ips, "rips": rips, "snrips": rips * 1000 / weights} {
+		each := map[string]float64{"first": 3, "rank": 1 + 1./2 + 1./3}[spec] // Σ_l α_l
+		for name, want := range map[string]float64{"ips": ips, "rips": rips, "snrips": rips * 1000 * each / weights} {
 			if got, ok := estimate(r.Policies[0], name); !ok || math.Abs(got.Value-want) > 1e-12 {
 				t.Errorf("%s, %s: %v, want %v", spec, name, got.Value, want)
 			}
