@@ -98,20 +98,16 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, e
 	if err := d.tune(ctx, t); err != nil {
 		return Share{}, err
 	}
-	var beside errgroup.Group
-	if beside.SetLimit(t.threads); len(t.x.Data) > mostScaling { // each kind takes memory
-		beside.SetLimit(1)
+	threads := t.threads
+	if len(t.x.Data) > mostScaling { // each kind takes memory
+		threads = 1
 	}
 	chains := make([][]features.Layer, len(d.tuned))
-	for m, of := range d.tuned {
-		beside.Go(func() (err error) {
-			if chains[m], err = of.fit(ctx, t, t.all(), of.prior); err != nil {
-				err = fmt.Errorf("train: %s: %w", of.name, err)
-			}
-			return err
-		})
-	}
-	if err := beside.Wait(); err != nil {
+	err := d.each(threads, func(m int, of *tuned) (err error) {
+		chains[m], err = of.fit(ctx, t, t.all(), of.prior)
+		return err
+	})
+	if err != nil {
 		return Share{}, err
 	}
 	k, m := t.k, len(chains)
@@ -126,6 +122,21 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, e
 		layers = []features.Layer{{Branches: &features.Branches{In: t.x.Width, Chains: chains}}}
 	}
 	return Share{1, theta, Layered(layers)}, nil
+}
+
+// each works on the kinds that are in use, several at a time, and names the kind in an error.
+func (d *Direct) each(threads int, work func(m int, of *tuned) error) error {
+	var group errgroup.Group
+	group.SetLimit(threads)
+	for m := range d.tuned {
+		group.Go(func() error {
+			if err := work(m, &d.tuned[m]); err != nil {
+				return fmt.Errorf("train: %s: %w", d.tuned[m].name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 // String names the kinds that are in use.
@@ -207,33 +218,21 @@ func categories(e *features.Encoder, dim int) [][]int32 {
 	if e == nil || e.Dim() != dim {
 		return nil
 	}
-	var order []string
-	of := map[string][]int32{}
-	for j, name := range e.Names {
-		if column, ok := category(name); ok {
-			if of[column] == nil {
-				order = append(order, column)
-			}
-			of[column] = append(of[column], int32(j))
-		}
-	}
 	var groups [][]int32
-	for _, column := range order {
-		if len(of[column]) > 1 {
-			groups = append(groups, of[column])
+	place := map[string]int{} // of a column among the groups
+	for j, name := range e.Names {
+		at := strings.IndexByte(name[min(1, len(name)):], '=') // of "column=value"
+		if at < 0 {
+			continue
 		}
-	}
-	return groups
-}
-
-// category is the column of a category's name, "column=value".
-func category(name string) (column string, ok bool) {
-	for i := 1; i < len(name); i++ {
-		if name[i] == '=' {
-			return name[:i], true
+		g, ok := place[name[:at+1]]
+		if !ok {
+			g, groups = len(groups), append(groups, nil)
+			place[name[:at+1]] = g
 		}
+		groups[g] = append(groups[g], int32(j))
 	}
-	return "", false
+	return slices.DeleteFunc(groups, func(group []int32) bool { return len(group) < 2 })
 }
 
 // evenly are at most so many of the rows, evenly spaced: a log may be sorted.
@@ -278,19 +277,12 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	if len(d.tuned) == 0 {
 		return fmt.Errorf("train: too few rows, or too many features, for the learners that may be used")
 	}
-	var beside errgroup.Group
-	beside.SetLimit(t.threads)
 	logits := make([][]float64, len(d.tuned))
-	for m := range d.tuned {
-		beside.Go(func() (err error) {
-			of := &d.tuned[m]
-			if of.prior, logits[m], err = t.cross(ctx, of.kind, rows); err != nil {
-				err = fmt.Errorf("train: %s: %w", of.name, err)
-			}
-			return err
-		})
-	}
-	if err := beside.Wait(); err != nil {
+	err := d.each(t.threads, func(m int, of *tuned) (err error) {
+		of.prior, logits[m], err = t.cross(ctx, of.kind, rows)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	weights, err := mixture(ctx, logits, y)

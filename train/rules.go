@@ -152,16 +152,13 @@ func (d *Direct) heldOut(ctx context.Context, t *table) ([]float64, error) {
 		return nil, err
 	}
 	out := make([]float64, len(t.y)*t.k)
-	for _, of := range d.tuned {
-		err := t.heldOut(ctx, of.kind, of.prior, t.all(), func(i int, scores []float64) {
+	err := d.each(1, func(_ int, of *tuned) error {
+		return t.heldOut(ctx, of.kind, of.prior, t.all(), func(i int, scores []float64) {
 			floats.AddScaled(out[i*t.k:(i+1)*t.k], of.weight, scores)
 		})
-		if err != nil {
-			return nil, fmt.Errorf("train: %s: %w", of.name, err)
-		}
-	}
+	})
 	for i, z := range out {
 		out[i] = 1 / (1 + math.Exp(-z))
 	}
-	return out, nil
+	return out, err
 }

@@ -20,7 +20,7 @@ func (d *Direct) sample() int { return cmp.Or(d.first, firstSample) }
 // saturated returns the rows to learn from, of those that teach: evenly spaced ones, where four times as many rows
 // gained no more than a standard error on a fifth of the rows that none of them learned from; else all. It notes the
 // rewards by size, by importance weights, for people to see. Every row that teaches counts as one that taught.
-func (t *trial) saturated(ctx context.Context, rows []int, best teacher, learned []Share) ([]int, error) {
+func (t *trial) saturated(ctx context.Context, rows []int, best candidate, learned []Share) ([]int, error) {
 	if t.Direct == nil || len(rows) < 8*t.Direct.sample() || best.simple > 0 || best.name == "start" {
 		return rows, nil
 	}

@@ -2,7 +2,6 @@ package certify
 
 import (
 	"math"
-	"slices"
 
 	"opl/objectives/weights"
 )
@@ -10,10 +9,10 @@ import (
 // gridSize is the number of values of the geometric grid of ℓ.
 const gridSize = 8
 
-// grid returns the values of ℓ for n clusters and the logarithms of their weights: 0.15 of the weight on
+// oneLook returns the values of ℓ for n clusters and the logarithms of their weights: 0.15 of the weight on
 // 1/√n and 0.45 on 4/√n, for at variance V of X the best ℓ is √(2 log(1/(weight·δ))/nV), some
 // 4/√(nV); the rest over a geometric grid from 0.3/√n to most.
-func grid(n int, most float64) (ell, logWeight []float64) {
+func oneLook(n int, most float64) (ell, logWeight []float64) {
 	root := 1 / math.Sqrt(float64(n))
 	low := min(0.3*root, most/10)
 	ell, logWeight = []float64{min(root, most), min(4*root, most)}, []float64{math.Log(0.15), math.Log(0.45)}
@@ -106,19 +105,4 @@ func (m mixture) bound(name string, low, high, delta float64) (b Bound, absurd b
 	b.Terms = []weights.Term{{Name: "risk", Value: -m.sum[g] / (m.ell[g] * m.n)},
 		{Name: "kappa", Value: (m.kl - m.logWeight[g] - math.Log(delta)) / m.n}}
 	return b, absurd
-}
-
-// concat is a mixture of mixtures of equal shares.
-func concat(n, kl float64, kinds []kind, of func(p *kind) (ell, logWeight, sum []float64)) mixture {
-	m := mixture{n: n, kl: kl}
-	share := -math.Log(float64(len(kinds)))
-	for i := range kinds {
-		ell, logWeight, sum := of(&kinds[i])
-		m.ell, m.sum = append(m.ell, ell...), append(m.sum, sum...)
-		for _, w := range logWeight {
-			m.logWeight = append(m.logWeight, w+share)
-		}
-	}
-	m.ell = slices.Clip(m.ell)
-	return m
 }

@@ -215,14 +215,6 @@ func absurd(b certify.Bounds) error {
 		"had a part in the policy", b.Absurd)
 }
 
-// cluster is that of a row.
-func (j *Judge) cluster(r int) int32 {
-	if clusters := j.Clusters(); clusters != nil {
-		return clusters[r]
-	}
-	return int32(r)
-}
-
 // of is what the logs are, whose rows certify, in groups or not.
 func (on *Circumstances) of(grouped bool, samples ...sample) {
 	first := samples[0]

@@ -105,15 +105,14 @@ type trial struct {
 // bounds are those of the parts.
 func (t trial) bounds(parts []certify.PoolLog, o certify.Options) (b certify.Bounds, err error) {
 	p := parts[0]
+	if o.Contrast != nil { // a pool has that of each part in its place
+		o.Contrast.Missing = p.Missing
+	}
 	switch {
 	case o.AnyTime:
-		some := slices.DeleteFunc(slices.Clone(parts), func(p certify.PoolLog) bool { return len(p.Rows) == 0 })
-		return certify.Pool(some, o)
+		return certify.Pool(withRows(parts), o)
 	case t.chunks == nil:
 		o.Models = p.Models
-		if o.Contrast != nil {
-			o.Contrast.Missing = p.Missing
-		}
 		return certify.Fixed(p.Pi, p.Logged, p.Log, p.Rows, o)
 	}
 	has := make([]bool, p.Log.Len())
@@ -129,9 +128,6 @@ func (t trial) bounds(parts []certify.PoolLog, o certify.Options) (b certify.Bou
 		if len(c.Rows) > 0 {
 			chunks = append(chunks, c)
 		}
-	}
-	if o.Contrast != nil {
-		o.Contrast.Missing = p.Missing
 	}
 	b, _, err = certify.Chunks(chunks, p.Log, o)
 	return b, err

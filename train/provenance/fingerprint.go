@@ -157,7 +157,8 @@ const split = 1<<24 - 1
 // chance.
 func (j *Judge) fingerprints(rows []int) (all []policyfile.Fingerprints) {
 	names := j.actions()
-	drawn := func(a, b int) int { return cmp.Compare(Hash(1, j.keys[a]), Hash(1, j.keys[b])) }
+	_, identity := j.identity()
+	drawn := func(a, b int) int { return cmp.Compare(Hash(1, identity[a]), Hash(1, identity[b])) }
 	rare := func(a, b int) int { return cmp.Or(cmp.Compare(j.log.Propensity[a], j.log.Propensity[b]), drawn(a, b)) }
 	some := [2][]int{rows[:min(len(rows), 25*fingerprints)], first(rows, 25*fingerprints, drawn)}
 	if j.log.Propensity != nil {

@@ -23,10 +23,7 @@ type Judge struct {
 	found inspect.Report
 	force bool
 
-	once sync.Once
-	how  string // what rows are told apart by
-	keys []uint64
-
+	identity func() (how string, keys []uint64) // of the rows, see [logs.Log.Identity]
 	clusters func() []int32
 	partial  *Partial // of a shard that has read its own files alone
 }
@@ -46,7 +43,7 @@ func Within(log *logs.Log, gamma float64) *Judge {
 }
 
 func judge(log *logs.Log, found inspect.Report, force bool) *Judge {
-	j := &Judge{log: log, found: found, force: force}
+	j := &Judge{log: log, found: found, force: force, identity: sync.OnceValues(log.Identity)}
 	j.clusters = sync.OnceValue(j.depend)
 	return j
 }
@@ -373,12 +370,13 @@ func (j *Judge) from(o Origin, rows []int, options certify.Options) error {
 // none had a part in it.
 func (j *Judge) flatters(f *policyfile.File) string {
 	o, err := j.Compare(f, false)
+	how, _ := j.identity()
 	switch p := f.History; {
 	case j.log.Hash() == p.DataHash:
 		return "it was learned from this log, whose rows flatter it"
 	case !p.Known:
 		return "its file does not say which rows it was learned from"
-	case err != nil && p.How != "" && p.How != j.identity():
+	case err != nil && p.How != "" && p.How != how:
 		return "its file and this log tell rows apart by other means (decision_id or content), and rows that it " +
 			"was learned from flatter it"
 	case err != nil:
@@ -513,7 +511,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.AnyTime && past.Relation == Ancestral && j.identity() == logs.ByContent {
+	if how, _ := j.identity(); o.AnyTime && past.Relation == Ancestral && how == logs.ByContent {
 		return nil, withhold("%s, as their contents say, which tell them apart in this many rows, and maybe not "+
 			"in more: without decision_id nothing is certified at any time", past.Note)
 	}

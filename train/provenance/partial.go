@@ -103,7 +103,7 @@ func (j *Judge) Partial(ctx context.Context, p *policyfile.Policy, o Options) (P
 
 // sum adds up what the sample's rows say.
 func (out *Partial) sum(c *pooled, o Options) (err error) {
-	logs := c.withRows()
+	logs := withRows(c.parts)
 	if len(logs) == 0 {
 		return nil
 	}
