@@ -46,7 +46,7 @@ type Direct struct {
 type tuned struct {
 	kind
 	weight float64 // w_m
-	prior  *prior
+	tuning *tuning
 }
 
 // kind is a way to learn scores.
@@ -55,13 +55,13 @@ type kind struct {
 	// fits says whether it is of use for a table.
 	fits func(t *table) bool
 	// tune chooses what fit needs; nil: nothing.
-	tune func(ctx context.Context, t *table, rows []int) (*prior, error)
+	tune func(ctx context.Context, t *table, rows []int) (*tuning, error)
 	// fit learns from rows the layers that give the scores [K].
-	fit func(ctx context.Context, t *table, rows []int, p *prior) ([]features.Layer, error)
+	fit func(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error)
 }
 
-// prior is how contexts are expanded, and how large the coefficients of what comes out are.
-type prior struct {
+// tuning is how contexts are expanded, and how large the coefficients of what comes out are.
+type tuning struct {
 	before []features.Layer
 	scales regress.Scales
 }
@@ -104,7 +104,7 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, e
 	}
 	chains := make([][]features.Layer, len(d.tuned))
 	err := d.each(threads, func(m int, of *tuned) (err error) {
-		chains[m], err = of.fit(ctx, t, t.all(), of.prior)
+		chains[m], err = of.fit(ctx, t, t.all(), of.tuning)
 		return err
 	})
 	if err != nil {
@@ -279,7 +279,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	}
 	logits := make([][]float64, len(d.tuned))
 	err := d.each(t.threads, func(m int, of *tuned) (err error) {
-		of.prior, logits[m], err = t.cross(ctx, of.kind, rows)
+		of.tuning, logits[m], err = t.cross(ctx, of.kind, rows)
 		return err
 	})
 	if err != nil {
@@ -300,7 +300,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 }
 
 // cross tunes a kind, and returns the scores of the logged actions by folds that it did not learn from.
-func (t *table) cross(ctx context.Context, of kind, rows []int) (p *prior, logits []float64, err error) {
+func (t *table) cross(ctx context.Context, of kind, rows []int) (p *tuning, logits []float64, err error) {
 	if of.tune != nil {
 		if p, err = of.tune(ctx, t, rows); err != nil {
 			return nil, nil, err
@@ -312,7 +312,7 @@ func (t *table) cross(ctx context.Context, of kind, rows []int) (p *prior, logit
 }
 
 // heldOut gives the scores [K] of rows, by their places, of what a kind learned from the other folds.
-func (t *table) heldOut(ctx context.Context, of kind, p *prior, rows []int, give func(i int, scores []float64)) error {
+func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, give func(i int, scores []float64)) error {
 	for f := range t.folds {
 		var learn, at []int // rows to learn from; places in rows to judge by
 		for i, r := range rows {
@@ -448,8 +448,8 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		}
 		return &regress.Hierarchy{X: h, Group: group, Groups: t.k, Threads: t.threads}, y, nil
 	}
-	tune := func(ctx context.Context, t *table, rows []int) (*prior, error) {
-		var p prior
+	tune := func(ctx context.Context, t *table, rows []int) (*tuning, error) {
+		var p tuning
 		strata := t.strata()
 		if expand != nil {
 			p.before, strata = expand(t, rows)
@@ -466,7 +466,7 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		p.scales, err = h.Scales(ctx, y)
 		return &p, err
 	}
-	fit := func(ctx context.Context, t *table, rows []int, p *prior) ([]features.Layer, error) {
+	fit := func(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error) {
 		h, y, err := hierarchy(t, rows, p.before)
 		if err != nil {
 			return nil, err

@@ -335,7 +335,7 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*Certified,
 		all = slices.DeleteFunc(all, func(t candidate) bool { return t.name != r.kept })
 	}
 	out := &Certified{Policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}, Rows: r.Certifying}
-	t := trial{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
+	t := comparison{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
 	risk := func(learned [][]Share, at int, rows []int) (float64, error) { return t.risk(all, learned, at, rows) }
 	enough := func(best candidate, learned []Share) ([]int, error) { return t.saturated(ctx, teaching, best, learned) }
 	chosen, by, err := choose(teaching, r.tried(log, teaching), all, risk, enough)
@@ -465,8 +465,8 @@ func Learners() (names, about []string) {
 		"a shallow tree, which people can read: only where it is named")
 }
 
-// trial compares what candidates learned, on rows that they did not learn from.
-type trial struct {
+// comparison compares what candidates learned, on rows that they did not learn from.
+type comparison struct {
 	Recipe
 	log    *logs.Log
 	c      Config
@@ -478,7 +478,7 @@ type trial struct {
 }
 
 // view is the log as a representation sees it.
-func (t *trial) view(in *Representation, rows []int) (*logs.Log, error) {
+func (t *comparison) view(in *Representation, rows []int) (*logs.Log, error) {
 	var err error
 	if t.views[in] == nil {
 		t.views[in], err = in.View(t.log, rows, t.c.Threads)
@@ -488,7 +488,7 @@ func (t *trial) view(in *Representation, rows []int) (*logs.Log, error) {
 
 // risk is the upper bound on the risk of what candidate at learned; of one that is late, with the error of its
 // difference from the best before it, on small logs.
-func (t *trial) risk(all []candidate, learned [][]Share, at int, rows []int) (float64, error) {
+func (t *comparison) risk(all []candidate, learned [][]Share, at int, rows []int) (float64, error) {
 	o := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}
 	for i, of := range all {
 		if of.model != "" {
@@ -527,7 +527,7 @@ func (t *trial) risk(all []candidate, learned [][]Share, at int, rows []int) (fl
 		logged[i] = played[row]
 	}
 	se := func() float64 {
-		_, se := apart(logged, t.logged, t.log, rows)
+		_, se := riskDifference(logged, t.logged, t.log, rows)
 		return se
 	}
 	switch {
@@ -543,9 +543,9 @@ func (t *trial) risk(all []candidate, learned [][]Share, at int, rows []int) (fl
 	return risk, nil
 }
 
-// apart is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and its
+// riskDifference is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and its
 // standard error.
-func apart(p, q []float64, log *logs.Log, rows []int) (mean, se float64) {
+func riskDifference(p, q []float64, log *logs.Log, rows []int) (mean, se float64) {
 	var sum, square float64
 	for i, r := range rows {
 		d := (p[i] - q[i]) * log.Cost[r] / log.Propensity[r]

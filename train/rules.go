@@ -153,7 +153,7 @@ func (d *Direct) heldOut(ctx context.Context, t *table) ([]float64, error) {
 	}
 	out := make([]float64, len(t.y)*t.k)
 	err := d.each(1, func(_ int, of *tuned) error {
-		return t.heldOut(ctx, of.kind, of.prior, t.all(), func(i int, scores []float64) {
+		return t.heldOut(ctx, of.kind, of.tuning, t.all(), func(i int, scores []float64) {
 			floats.AddScaled(out[i*t.k:(i+1)*t.k], of.weight, scores)
 		})
 	})

@@ -3,6 +3,8 @@ package certify
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/objectives/weights"
 )
 
@@ -56,12 +58,15 @@ type mixture struct {
 }
 
 // log is log E(R).
-func (m mixture) log(r float64) float64 {
+func (m mixture) log(r float64) float64 { return logSumExp(m.parts(r)) - m.kl }
+
+// parts are the logarithms of w_g exp(S_g − n log(1 − ℓ_g R)).
+func (m mixture) parts(r float64) []float64 {
 	xs := make([]float64, len(m.ell))
 	for g, l := range m.ell {
 		xs[g] = m.logWeight[g] + m.sum[g] - m.n*math.Log1p(-l*r)
 	}
-	return logSumExp(xs) - m.kl
+	return xs
 }
 
 // upper is the largest R in [low, high] with E(R) ≤ 1/δ: E increases in R. It is low where
@@ -85,22 +90,11 @@ func (m mixture) upper(low, high, delta float64) (r float64, absurd bool) {
 	return high, false
 }
 
-// heaviest is the place that has the most of the mixture at R.
-func (m mixture) heaviest(r float64) (best int) {
-	most := math.Inf(-1)
-	for g, l := range m.ell {
-		if x := m.logWeight[g] + m.sum[g] - m.n*math.Log1p(-l*r); x > most {
-			best, most = g, x
-		}
-	}
-	return best
-}
-
 // bound is the bound of a mixture, on a risk in [low, high].
 func (m mixture) bound(name string, low, high, delta float64) (b Bound, absurd bool) {
 	b = Bound{Name: name, Delta: delta}
 	b.Risk, absurd = m.upper(low, high, delta)
-	g := m.heaviest(b.Risk)
+	g := floats.MaxIdx(m.parts(b.Risk)) // which carries the most of the mixture
 	b.Lambda = m.ell[g]
 	b.Terms = []weights.Term{{Name: "risk", Value: -m.sum[g] / (m.ell[g] * m.n)},
 		{Name: "kappa", Value: (m.kl - m.logWeight[g] - math.Log(delta)) / m.n}}

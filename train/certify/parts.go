@@ -39,7 +39,6 @@ func (s *Sums) Add(other Sums) error {
 	case other.Rows == 0:
 		return nil
 	case s.Rows == 0:
-		*s = Sums{}
 		*s = other
 		s.Risk, s.Gain = copied(other.Risk), copied(other.Gain)
 		return nil

@@ -139,8 +139,7 @@ func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 		m, ok := certify.Marginals(s.Pi[from:to], pi, at)
 		if !ok {
 			return fmt.Errorf(not, log.Row(first),
-				"the policy has a floor, or reads the slot, so that they are known only "+
-					"given the slots above")
+				"the policy has a floor, or reads the slot, so that they are known only given the slots above")
 		}
 		for l, placed := range m {
 			s.Marginal[from+l], s.Marginal0[from+l] = placed[l], 1/float64(len(pi))
