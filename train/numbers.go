@@ -16,7 +16,7 @@ type numbers struct {
 	value []float64 // of each row
 }
 
-// numbersOf are those of some rows of a log; nil: its actions are names.
+// numbersOf reads the numbers of some rows; nil: the log's actions are names.
 func numbersOf(log *logs.Log, rows []int) *numbers {
 	if log.Numbers == nil {
 		return nil

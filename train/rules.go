@@ -96,7 +96,7 @@ func (r *Rules) table(log *logs.Log, rows []int) *table {
 	return r.model.table(log, rows[:min(len(rows), mostRuleRows)])
 }
 
-// options are those of a tree on the features of a table.
+// options says how a tree is grown on the features of a table.
 func (r *Rules) options(t *table) rules.Options {
 	o := rules.Options{Depth: r.Depth, Threads: t.threads, Groups: t.groups, Errors: ruleErrors}
 	e := r.Encoder

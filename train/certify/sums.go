@@ -136,7 +136,7 @@ func (s *sums) add(other *sums) {
 	}
 }
 
-// plain is the number of rows whose X is that of ls in every kind.
+// plain counts the rows whose X has no model in it, whatever the kind: their log lacks propensities.
 func (s *sums) plain() int {
 	if s.log != nil && s.log.LoggedOnly() {
 		return len(s.rows) + s.pooled.plain
@@ -144,7 +144,7 @@ func (s *sums) plain() int {
 	return s.pooled.plain
 }
 
-// total is Σ c.
+// total is Σ c over the rows that certify.
 func (s *sums) total() float64 {
 	sum := s.pooled.cost
 	for _, r := range s.rows {
@@ -559,7 +559,7 @@ func (s *sums) mixtures() (risk, gain mixture, delta float64) {
 	return risk, gain, delta
 }
 
-// bounds are what the sums say.
+// bounds turns the sums into bounds.
 func (s *sums) bounds() Bounds {
 	b := Bounds{Delta: s.o.Delta, N: len(s.rows) + s.pooled.rows, Priors: s.o.Priors, KL: s.kl, Missing: s.missing,
 		AnyTime: s.o.AnyTime}

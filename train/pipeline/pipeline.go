@@ -96,7 +96,7 @@ func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (
 	return l.out, nil
 }
 
-// learning is Learn on its way.
+// learning is the state of one call of Learn.
 type learning struct {
 	o         Options
 	log       *logs.Log
@@ -276,7 +276,7 @@ func (l *learning) own() int {
 	return 100
 }
 
-// scaling is that of contexts, and but for the norm of what actions are described by, whose
+// scaling is the scaling of contexts and, but for the norm, of what actions are described by, whose
 // intercept gives h(x) a column that all actions share. Where actions have features no posterior
 // needs contexts of norm 1, and models of the reward lose by it.
 func (l *learning) scaling() logs.Scaling {
@@ -295,7 +295,7 @@ const mostColumns = 512
 // leastLayered is how many rows a table needs for layers to be a candidate that nobody asked for.
 const leastLayered = 30_000
 
-// table reports that models of the reward are to be learned from the log as from a table.
+// table reports that the log is narrow enough for models of the reward by [train.Direct].
 func (l *learning) table() bool {
 	if l.o.Learners != nil && !l.rulesAlone() && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
 		return false
@@ -303,7 +303,7 @@ func (l *learning) table() bool {
 	return l.log.Choices == nil && l.rows.Dim() <= mostColumns && l.log.K() <= 100
 }
 
-// recipe runs train.Recipe.
+// recipe learns by [train.Recipe], whose mixture it certifies.
 func (l *learning) recipe(ctx context.Context) error {
 	t, c := &l.out.Training, l.config
 	w := newWatch(l.rows, l.teaching, l.o.Seed, math.Inf(-1))
@@ -343,7 +343,7 @@ func (l *learning) recipe(ctx context.Context) error {
 	return nil
 }
 
-// see makes the rows of the log be seen through a representation, and keeps its layers.
+// see replaces the contexts of some rows, nil for all, by what a representation makes of them, and keeps its layers.
 func (l *learning) see(r *train.Representation, rows []int) (err error) {
 	if r == nil {
 		return nil
@@ -433,7 +433,7 @@ func (l *learning) fit(ctx context.Context) error {
 	return nil
 }
 
-// finish judges, warns, and makes the file.
+// finish estimates what the policy earns, warns, and makes the file.
 func (l *learning) finish() (err error) {
 	t, out := &l.out.Training, l.out
 	parts, weights := l.parts, l.weights

@@ -12,7 +12,7 @@ import (
 	"opl/train/logs"
 )
 
-// A Relation is that of a log to the one that a policy was learned from.
+// A Relation says how a log relates to the log that a policy was learned from.
 type Relation string
 
 // The relations.
@@ -44,7 +44,7 @@ func Hash(seed, of uint64) uint64 {
 	return xxhash.Sum64(b[:])
 }
 
-// hashes are those of some rows, as a file records them: sorted, distinct.
+// hashes returns the hashes of some rows as a file records them: sorted, distinct.
 func (j *Judge) hashes(seed uint64, rows []int) policyfile.Hashes {
 	_, keys := j.identity()
 	out := make([]uint64, len(rows))

@@ -113,7 +113,7 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 	for k, j := range ps {
 		gamma := max(j.options(certify.Options{Gamma: o.Gamma}).Gamma, together.Gamma)
 		s, one := j.sample(rows[k]), all[k]
-		p := certify.PoolLog{Log: one.log, Pi: s.noting(one.log, one.pi), Rows: rows[k], Gamma: gamma,
+		p := certify.PoolLog{Log: one.log, Pi: s.noting(one.log, one.plays()), Rows: rows[k], Gamma: gamma,
 			Models: one.models}
 		if j.log.Lists != nil {
 			if p, s, err = j.lists(p, s); err != nil {
