@@ -34,9 +34,12 @@ func weigh(samples ...sample) (out weights) {
 			continue
 		}
 		of := map[int32][3]float64{} // a cluster's rows, Σ w and Σ of what is known
-		var order []int32
+		clusters, order := s.Clusters(), []int32(nil)
 		for _, r := range s.rows {
-			u, p := s.cluster(r), s.log.Propensity[r]
+			u, p := int32(r), s.log.Propensity[r]
+			if clusters != nil {
+				u = clusters[r]
+			}
 			at := of[u]
 			if at[0] == 0 {
 				order = append(order, u)
