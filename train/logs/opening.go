@@ -394,6 +394,10 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 	}
 	for _, g := range r.files {
 		h.Sources = append(h.Sources, g.source)
+		if g.object.Size < 0 {
+			b.note("", 0, "this is snapshot %s", g.name)
+			b.Snapshots = append(b.Snapshots, g.name)
+		}
 	}
 	if r.alone {
 		h.Log = r.files[0].id()

@@ -170,6 +170,11 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	on.Lists = listed(samples)
 	var cost, of, pi0, pi []float64
 	for _, s := range samples {
+		n := len(s.rows) // of 10⁸ rows, growing by appending would take gigabytes
+		cost, pi0 = slices.Grow(cost, n), slices.Grow(pi0, n)
+		if s.logged != nil {
+			pi = slices.Grow(pi, n)
+		}
 		for _, r := range s.rows {
 			cost, pi0 = append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
 			if s.cost != nil {
@@ -234,6 +239,9 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 		skipped, files = skipped+s.log.Skipped, files+s.log.LeftOut
 		on.DataHash = s.log.Hash()
 		hashes = append(hashes, xxhash.Sum64String(on.DataHash))
+		for _, name := range s.log.Snapshots {
+			on.Notes = append(on.Notes, "certified on snapshot "+name)
+		}
 		on.doubt(s.found, s.named(len(samples) > 1), func(f inspect.Finding) bool { return contradicts(f, grouped) })
 	}
 	if len(samples) > 1 {
