@@ -58,16 +58,22 @@ each context: the middle of its most probable interval.
 					return err
 				}
 			}
-			c, err := ope.Curve(log, provenance.Within(log, o.Gamma), o)
+			judge := provenance.Within(log, o.Gamma)
+			c, err := ope.Curve(log, judge, o)
 			if err == nil {
+				c.Notes = remarks(log, judge.Found())
 				err = plot.draw(render.CurveFigure(c))
 			}
 			if err != nil {
 				return flagError(err)
 			}
-			return conclusion{answer: c, text: func(w io.Writer) error {
+			said := conclusion{answer: c, text: func(w io.Writer) error {
 				return render.Curve(w, table.Format(format), c)
-			}}.write(cmd, format, nil)
+			}}
+			if format == string(table.Text) {
+				said.brief = shown(render.BriefCurve, c)
+			}
+			return said.write(cmd, format, nil)
 		},
 	}
 	fl := cmd.Flags()
@@ -78,6 +84,7 @@ each context: the middle of its most probable interval.
 	fl.StringVar(&policy, "policy", "", "the `file` of a policy to value as if it played a single number in each context")
 	fl.BoolVar(&o.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")
 	addTableFormat(fl, &format)
+	addVerbose(fl)
 	plot.add(fl, "the curve")
 	f.add(fl)
 	return cmd

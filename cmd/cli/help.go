@@ -26,7 +26,7 @@ var common = map[string][]string{
 	"explain": {"by", "delta", "propensity-error", "depth", "fresh", "columns", "format", "report", "verbose"},
 	"monitor": {"claim", "delta", "columns", "reward-min", "reward-max", "format"},
 	"score":   {"out", "overwrite", "columns", "actions", "catalogue", "logging-policy"},
-	"curve":   {"action-range", "intervals", "delta", "propensity-error", "columns", "plot", "format"},
+	"curve":   {"action-range", "intervals", "delta", "propensity-error", "columns", "plot", "format", "verbose"},
 	"frontier": {"budget", "guardrail", "range", "points", "out", "overwrite", "policy", "floor", "delta", "plot",
 		"format", "report"},
 	"serve": {"listen", "log", "fsync", "log-max-bytes", "canary", "canary-share", "catalogue", "strict", "token-file",
