@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -235,6 +236,10 @@ func (r *opening) cached() (*Log, error) {
 		said.Columns, said.ColumnsBefore = r.before, nil
 		keys = append(keys, r.key(&said))
 	}
+	if said.Actions != nil { // a policy's, where inspect and train found the same ones in the log
+		said.Actions = nil
+		keys = append(keys, r.key(&said))
+	}
 	var infos []os.FileInfo
 	for _, g := range r.files {
 		if g.info != nil {
@@ -250,7 +255,7 @@ func (r *opening) cached() (*Log, error) {
 			if err != nil {
 				continue // none, or of another version, or damaged: it is made again
 			}
-			if r.fresh(h.Sources) {
+			if r.fresh(h.Sources) && (k == keys[0] || r.o.Actions == nil || slices.Equal(h.Actions, r.o.Actions)) {
 				l.path = r.name
 				return l, nil
 			}

@@ -125,8 +125,13 @@ type sample struct {
 
 func (j *Judge) sample(rows []int) sample {
 	n := j.log.Len()
-	return sample{Judge: j, rows: rows, logged: make([]float64, n), spread: make([]float64, n),
-		missing: make([]float64, n)}
+	s := sample{Judge: j, rows: rows, logged: make([]float64, n)}
+	if j.log.LoggedOnly() {
+		s.missing = make([]float64, n)
+	} else {
+		s.spread = make([]float64, n)
+	}
+	return s
 }
 
 // noting is pi that notes what a sample has.
@@ -137,10 +142,11 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 	}
 	return func(dst []float64, i int) error {
 		err := pi(dst, i)
-		s.logged[i], s.spread[i], s.missing[i] = dst[log.Chosen(i)], 0, 0
+		s.logged[i] = dst[log.Chosen(i)]
 		switch {
 		case rare == nil:
 		case log.Sets():
+			s.missing[i] = 0
 			for j, p := range dst[:log.Options(i)] {
 				a, _ := log.Option(i, j)
 				s.missing[i] += p * rare[a]
@@ -148,6 +154,10 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 		default: // all actions, in their order
 			s.missing[i] = floats.Dot(dst[:log.Options(i)], rare)
 		}
+		if s.spread == nil {
+			return err
+		}
+		s.spread[i] = 0
 		for a, p0 := range log.Pi0(i) {
 			if p := dst[a]; p > 0 {
 				s.spread[i] += p * p / p0
@@ -170,7 +180,11 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	on.Lists = listed(samples)
 	var cost, of, pi0, pi []float64
 	for _, s := range samples {
-		n := len(s.rows) // of 10⁸ rows, growing by appending would take gigabytes
+		n := len(s.rows) // of 10⁸ rows, copies take gigabytes
+		if len(samples) == 1 && n == s.log.Len() {
+			cost, pi0, pi, of = s.log.Cost, s.log.Propensity, s.logged, s.cost
+			break
+		}
 		cost, pi0 = slices.Grow(cost, n), slices.Grow(pi0, n)
 		if s.logged != nil {
 			pi = slices.Grow(pi, n)
