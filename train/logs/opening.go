@@ -21,7 +21,7 @@ import (
 	"opl/policies/wholefile"
 )
 
-// plan is what the options say of reading.
+// plan is what the options ask of a reader, checked.
 type plan struct {
 	o               *Options
 	listed          uint64 // hash of the catalogue's file
@@ -94,7 +94,8 @@ func (p *plan) as(name string) string {
 	return as
 }
 
-// opening opens files as one log: it finds their cache, or reads them, in passes, until one is whole.
+// opening opens files as one log. It finds their cache, or reads them in passes. A pass that learns something that it
+// should have known, such as the kind of a column, is followed by another.
 type opening struct {
 	*plan
 	name   string // of the log, in errors
@@ -505,7 +506,7 @@ func keepsOthers(path string, log os.FileInfo, o *Options) error {
 	return nil
 }
 
-// modeOf is that of files with rows of a log: nobody reads them who may not read the log.
+// modeOf is the mode of files that hold rows of a log: who may not read the log may not read them.
 func modeOf(log os.FileInfo) fs.FileMode {
 	if mode := log.Mode().Perm(); mode&0o004 != 0 {
 		return mode&0o666 | 0o600

@@ -51,8 +51,7 @@ type Statement struct {
 	*Circumstances
 }
 
-// Promise returns the reward that is promised, in [0, 1]. It is that of the bound, but never above
-// the estimate on the same rows.
+// Promise returns the guaranteed reward, in [0, 1]: the bound's, but never above the estimate on the same rows.
 func (s Statement) Promise() float64 {
 	if s.Circumstances != nil {
 		return s.Guaranteed
@@ -167,7 +166,7 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 	}
 }
 
-// certificate makes one, of what rows of a log say, or of several in turn.
+// certificate states what bounds say of the samples, one from each log that certifies.
 func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certificate, error) {
 	if err := absurd(b); err != nil {
 		return nil, err
@@ -213,7 +212,7 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	return &Certificate{conclude(b, v, on, estimate)}, nil
 }
 
-// verdict is that of bounds alone.
+// verdict says what bounds show, whatever the log is like.
 func verdict(b certify.Bounds) Verdict {
 	switch {
 	case b.Better():
@@ -234,15 +233,7 @@ func absurd(b certify.Bounds) error {
 		"had a part in the policy", b.Absurd)
 }
 
-// cluster is that of a row.
-func (j *Judge) cluster(r int) int32 {
-	if clusters := j.Clusters(); clusters != nil {
-		return clusters[r]
-	}
-	return int32(r)
-}
-
-// of is what the logs are, whose rows certify, in groups or not.
+// of describes the logs whose rows certify. grouped says that some of these rows share a group.
 func (on *Circumstances) of(grouped bool, samples ...sample) {
 	first := samples[0]
 	on.RewardMin, on.RewardMax = first.log.RewardRange()
@@ -272,8 +263,8 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 	}
 }
 
-// contradicts reports a finding that no bound accounts for, of rows that certify in groups or not. Drift leaves the
-// mean over rows bounded, and rows of a group, or that repeat, count as one.
+// contradicts reports a finding that no bound accounts for. Bounds allow for drift, since they bound the mean over
+// rows, and for rows that repeat or share a group, since they count these as one.
 func contradicts(f inspect.Finding, grouped bool) bool {
 	switch {
 	case f.Severity == inspect.Fine:
