@@ -551,8 +551,8 @@ func (t *comparison) risk(all []candidate, learned [][]Share, at int, rows []int
 	return risk, nil
 }
 
-// riskDifference is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and its
-// standard error.
+// riskDifference is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and
+// its standard error.
 func riskDifference(p, q []float64, log *logs.Log, rows []int) (mean, se float64) {
 	var sum, square float64
 	for i, r := range rows {

@@ -112,7 +112,7 @@ Exit status 0: the file was written. 3: nothing learned, keep what plays.
 	fl.StringVar(&f.o.Split, "split", "", "how rows are divided: random, group or time (default: group if the log "+
 		"has groups, else random)")
 	addProbability(fl, &f.o.Share, "share", 0, "share of the rows that teach and do not certify "+
-		"(default 0.55 to 0.75, without chunks 0.5; 0.1 where they teach the scaling alone)")
+		"(default 0.55 to 0.75, without chunks 0.5, of rules without limits 0.67; 0.1 where they teach the scaling alone)")
 	addCount(fl, &f.o.Chunks, "chunks", 0, "parts of the rows that certify; each certifies a policy that those "+
 		"before taught, too "+
 		"(default 6 for certified; 1 with --prior, and for logs under 50 or over 50000 rows, divided by time, or "+

@@ -94,6 +94,7 @@ func newSums(log Log, rows []int, o Options) *sums {
 			}
 		}
 	} else {
+		s.first = make([]int, 0, len(rows)+1)
 		for i := range rows {
 			s.first = append(s.first, i)
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -236,6 +237,10 @@ func (r *opening) cached() (*Log, error) {
 		said.Columns, said.ColumnsBefore = r.before, nil
 		keys = append(keys, r.key(&said))
 	}
+	if said.Actions != nil { // a policy's, where inspect and train found the same ones in the log
+		said.Actions = nil
+		keys = append(keys, r.key(&said))
+	}
 	var infos []os.FileInfo
 	for _, g := range r.files {
 		if g.info != nil {
@@ -251,7 +256,7 @@ func (r *opening) cached() (*Log, error) {
 			if err != nil {
 				continue // none, or of another version, or damaged: it is made again
 			}
-			if r.fresh(h.Sources) {
+			if r.fresh(h.Sources) && (k == keys[0] || r.o.Actions == nil || slices.Equal(h.Actions, r.o.Actions)) {
 				l.path = r.name
 				return l, nil
 			}
@@ -395,6 +400,10 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 	}
 	for _, g := range r.files {
 		h.Sources = append(h.Sources, g.source)
+		if g.object.Size < 0 {
+			b.note("", 0, "this is snapshot %s", g.name)
+			b.Snapshots = append(b.Snapshots, g.name)
+		}
 	}
 	if r.alone {
 		h.Log = r.files[0].id()

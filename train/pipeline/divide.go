@@ -132,6 +132,9 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	switch {
 	case o.Share == 0 && teaches && o.Chunks > 1:
 		o.Share = 0.55
+	case o.Share == 0 && teaches && l.rulesAlone() && o.Distil == nil && len(o.Requirements) == 0:
+		// cuts need many rows, and are not learned in chunks; limits need more that certify
+		o.Share = min(0.67, mostTeaching/float64(len(open)))
 	case o.Share == 0 && teaches:
 		o.Share = min(0.5, mostTeaching/float64(len(open)))
 	case o.Share == 0:

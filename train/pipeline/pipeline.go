@@ -145,7 +145,7 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 		}
 	}
 	l.out.Training = Training{Run: run, Rows: log.Len(), Estimated: log.Estimated, Tried: 1,
-		Divisions: o.divisions}
+		Divisions: o.divisions, Snapshots: log.Snapshots}
 	if left := provenance.LeftOut(log.LeftOut, log.Skipped); left != "" {
 		l.warn("%s", left)
 	}

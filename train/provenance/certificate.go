@@ -124,8 +124,13 @@ type sample struct {
 
 func (j *Judge) sample(rows []int) sample {
 	n := j.log.Len()
-	return sample{Judge: j, rows: rows, logged: make([]float64, n), spread: make([]float64, n),
-		missing: make([]float64, n)}
+	s := sample{Judge: j, rows: rows, logged: make([]float64, n)}
+	if j.log.LoggedOnly() {
+		s.missing = make([]float64, n)
+	} else {
+		s.spread = make([]float64, n)
+	}
+	return s
 }
 
 // noting is pi that notes what a sample has.
@@ -136,10 +141,11 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 	}
 	return func(dst []float64, i int) error {
 		err := pi(dst, i)
-		s.logged[i], s.spread[i], s.missing[i] = dst[log.Chosen(i)], 0, 0
+		s.logged[i] = dst[log.Chosen(i)]
 		switch {
 		case rare == nil:
 		case log.Sets():
+			s.missing[i] = 0
 			for j, p := range dst[:log.Options(i)] {
 				a, _ := log.Option(i, j)
 				s.missing[i] += p * rare[a]
@@ -147,6 +153,10 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 		default: // all actions, in their order
 			s.missing[i] = floats.Dot(dst[:log.Options(i)], rare)
 		}
+		if s.spread == nil {
+			return err
+		}
+		s.spread[i] = 0
 		for a, p0 := range log.Pi0(i) {
 			if p := dst[a]; p > 0 {
 				s.spread[i] += p * p / p0
@@ -169,6 +179,15 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	on.Lists = listed(samples)
 	var cost, of, pi0, pi []float64
 	for _, s := range samples {
+		n := len(s.rows) // of 10⁸ rows, copies take gigabytes
+		if len(samples) == 1 && n == s.log.Len() {
+			cost, pi0, pi, of = s.log.Cost, s.log.Propensity, s.logged, s.cost
+			break
+		}
+		cost, pi0 = slices.Grow(cost, n), slices.Grow(pi0, n)
+		if s.logged != nil {
+			pi = slices.Grow(pi, n)
+		}
 		for _, r := range s.rows {
 			cost, pi0 = append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
 			if s.cost != nil {
@@ -225,6 +244,9 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 		skipped, files = skipped+s.log.Skipped, files+s.log.LeftOut
 		on.DataHash = s.log.Hash()
 		hashes = append(hashes, xxhash.Sum64String(on.DataHash))
+		for _, name := range s.log.Snapshots {
+			on.Notes = append(on.Notes, "certified on snapshot "+name)
+		}
 		on.doubt(s.found, s.named(len(samples) > 1), func(f inspect.Finding) bool { return contradicts(f, grouped) })
 	}
 	if len(samples) > 1 {

@@ -343,6 +343,9 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 	c, err := t.certificate(on)
 	c, err = c.decide(t, requirements, err)
 	if err == nil && j.log.Lists == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
+		if j.log.LoggedOnly() { // no model is asked there, so the policy need not play again for every Γ
+			pi, logged = nil, s.logged
+		}
 		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
 	}
 	return c, err
