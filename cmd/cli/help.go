@@ -88,7 +88,7 @@ func words(lib library.Library) *strings.Replacer {
 	aboutMethod := func(m ope.Method) (string, string) { return m.Name, m.About }
 	aboutWorld := func(w worlds.World) (string, string) { return w.Name, w.About }
 	return strings.NewReplacer(
-		"{{log}}", page("log"), "{{statuses}}", page("statuses"), "{{grid}}", experiment.GridExample,
+		"{{log}}", page("log"), "{{statuses}}", page("statuses"),
 		"{{objectives}}", objectiveList(lib), "{{weights}}", weightList(lib), "{{noises}}", noiseNames(lib),
 		"{{representations}}", described(lib.Representations, func(r library.Representation) (string, string) {
 			return r.Name, r.About
@@ -114,7 +114,7 @@ func shorten(root *cobra.Command) {
 	whole := root.HelpFunc()
 	for _, c := range root.Commands() {
 		shown := strings.Fields(c.Annotations[common])
-		if shown == nil {
+		if len(shown) == 0 {
 			continue
 		}
 		c.SetHelpFunc(func(c *cobra.Command, args []string) {

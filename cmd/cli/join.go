@@ -168,7 +168,9 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	show.stop()
 	text := func(w io.Writer) error { return printSummary(w, s, f) }
-	return conclusion{answer: joinedOf(s, f), text: text}.write(cmd, f.format, nil)
+	s.Policies = append([]logs.Logger{}, s.Policies...) // [] in JSON, and not null
+	return conclusion{answer: joined{f.out, s, f.min, f.max, s.Missing > 0 && f.missing == "drop"}, text: text}.write(cmd,
+		f.format, nil)
 }
 
 // other reads decisions that another system logged.
@@ -229,7 +231,7 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	}
 	if of := s.Waits; of != nil {
 		fmt.Fprintf(w, "         rewards came within %v of the decision (half of them), %v (99 %%), %v (all)\n",
-			of.Half.Round(time.Second), of.Most.Round(time.Second), of.All.Round(time.Second))
+			seconds(of.Half), seconds(of.Most), seconds(of.All))
 	}
 	switch {
 	case s.Missing > 0 && f.missing == "drop":
@@ -243,6 +245,11 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	}
 	_, err := out.Write(w.Bytes())
 	return err
+}
+
+// seconds writes a time in whole seconds.
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Second)
 }
 
 // options are those of the join.
