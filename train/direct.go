@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
@@ -97,12 +98,21 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, e
 	if err := d.tune(ctx, t); err != nil {
 		return Share{}, err
 	}
+	var beside errgroup.Group
+	if beside.SetLimit(t.threads); len(t.x.Data) > mostScaling { // each kind takes memory
+		beside.SetLimit(1)
+	}
 	chains := make([][]features.Layer, len(d.tuned))
 	for m, of := range d.tuned {
-		var err error
-		if chains[m], err = of.fit(ctx, t, t.all(), of.prior); err != nil {
-			return Share{}, fmt.Errorf("train: %s: %w", of.name, err)
-		}
+		beside.Go(func() (err error) {
+			if chains[m], err = of.fit(ctx, t, t.all(), of.prior); err != nil {
+				err = fmt.Errorf("train: %s: %w", of.name, err)
+			}
+			return err
+		})
+	}
+	if err := beside.Wait(); err != nil {
+		return Share{}, err
 	}
 	k, m := t.k, len(chains)
 	theta := make([]float64, k*m*k)
@@ -254,26 +264,34 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	}
 	d.rows = len(t.y)
 	rows := evenly(t.all(), mostTuning)
-	y, logits := make([]float64, len(rows)), [][]float64(nil)
+	y := make([]float64, len(rows))
 	for i, r := range rows {
 		y[i] = t.y[r]
 	}
 	d.tuned = nil
 	for _, kind := range kinds() {
-		if d.may != nil && !d.may(kind.name) {
-			continue
+		if (d.may == nil || d.may(kind.name)) && kind.fits(t) &&
+			(len(d.tuned) == 0 || t.k*t.k*(len(d.tuned)+1) <= mostOutputs) {
+			d.tuned = append(d.tuned, tuned{kind: kind})
 		}
-		if !kind.fits(t) || len(d.tuned) > 0 && t.k*t.k*(len(d.tuned)+1) > mostOutputs {
-			continue
-		}
-		prior, out, err := t.cross(ctx, kind, rows)
-		if err != nil {
-			return fmt.Errorf("train: %s: %w", kind.name, err)
-		}
-		d.tuned, logits = append(d.tuned, tuned{kind: kind, prior: prior}), append(logits, out)
 	}
 	if len(d.tuned) == 0 {
 		return fmt.Errorf("train: too few rows, or too many features, for the learners that may be used")
+	}
+	var beside errgroup.Group
+	beside.SetLimit(t.threads)
+	logits := make([][]float64, len(d.tuned))
+	for m := range d.tuned {
+		beside.Go(func() (err error) {
+			of := &d.tuned[m]
+			if of.prior, logits[m], err = t.cross(ctx, of.kind, rows); err != nil {
+				err = fmt.Errorf("train: %s: %w", of.name, err)
+			}
+			return err
+		})
+	}
+	if err := beside.Wait(); err != nil {
+		return err
 	}
 	weights, err := mixture(ctx, logits, y)
 	if err != nil {

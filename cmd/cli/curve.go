@@ -45,16 +45,22 @@ func curveCommand(lib library.Library) *cobra.Command {
 					return err
 				}
 			}
-			c, err := ope.Curve(log, provenance.Within(log, o.Gamma), o)
+			judge := provenance.Within(log, o.Gamma)
+			c, err := ope.Curve(log, judge, o)
 			if err == nil {
+				c.Notes = remarks(log, judge.Found())
 				err = plot.draw(render.CurveFigure(c))
 			}
 			if err != nil {
 				return flagError(err)
 			}
-			return conclusion{answer: c, text: func(w io.Writer) error {
+			said := conclusion{answer: c, text: func(w io.Writer) error {
 				return render.Curve(w, table.Format(format), c)
-			}}.write(cmd, format, nil)
+			}}
+			if format == string(table.Text) {
+				said.brief = shown(render.BriefCurve, c)
+			}
+			return said.write(cmd, format, nil)
 		},
 	}
 	fl := cmd.Flags()
@@ -65,6 +71,7 @@ func curveCommand(lib library.Library) *cobra.Command {
 	bind(fl, &policy, "policy", "")
 	bind(fl, &o.Fresh, "fresh", false)
 	addTableFormat(fl, &format)
+	addVerbose(fl)
 	plot.add(fl)
 	f.add(fl)
 	return cmd

@@ -108,7 +108,7 @@ func addFormat(fl *pflag.FlagSet, to *string) {
 
 // addVerbose adds --verbose, which [conclusion.write] reads.
 func addVerbose(fl *pflag.FlagSet) {
-	fl.Bool("verbose", false, "the whole text: every check, estimator, bound and condition")
+	fl.Bool("verbose", false, "")
 }
 
 func addTableFormat(fl *pflag.FlagSet, to *string) {

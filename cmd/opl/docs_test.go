@@ -50,6 +50,9 @@ func readPage(t *testing.T, path string) string {
 // between them; "…" alone stands for such lines. Numbers may differ by 3 %, since learners' last digits depend on
 // the processor.
 func TestPagesRun(t *testing.T) {
+	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
+		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
+	}
 	bin := t.TempDir()
 	for _, program := range []string{"loop", "router"} {
 		if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, program), root+"/testdata/"+program).CombinedOutput(); err != nil {

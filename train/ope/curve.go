@@ -48,6 +48,8 @@ type DoseCurve struct {
 	// Point is what the policy of [CurveOptions] would have earned, by Judged rows.
 	Point  *Kernel `json:"point,omitempty"`
 	Judged int     `json:"judged,omitempty"`
+	// Notes are what is to be known of the log, as [Options] has them.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // CurveOptions says what a curve is of.

@@ -16,6 +16,9 @@ import (
 // smoothed are better than those that are not. A model of the reward knows 3 features of 20 contexts. OPL_LONG
 // prints what docs/evidence/estimators.md has.
 func TestOrders(t *testing.T) {
+	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
+		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
+	}
 	trials := 30
 	if os.Getenv("OPL_LONG") != "" {
 		trials = 400

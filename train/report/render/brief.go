@@ -16,40 +16,122 @@ import (
 	"opl/train/report/table"
 )
 
-// remarked is how many remarks a short text has. The long text has all of them.
-const remarked = 4
+// room is how many lines of a short text follow the first one.
+const room = 10
 
-// brief is a text that begins with the conclusion and what to do next.
-type brief struct{ strings.Builder }
+// brief is a text of at most 1 + room lines that begins with the conclusion and what to do next. What doubts or
+// refuses is never left out: what has no room in full is named.
+type brief struct {
+	strings.Builder          // the conclusion, and what always follows it
+	doubts          []doubt  // in order of what weighs most
+	table           []string // head and rows, of what
+	what            string
+	fewest          int      // lines of the table that are shown even where doubts need the room
+	legend          string   // below the table, if not empty
+	notes           []string // as many as there is room for
+}
 
-// remark adds the first lines, and says how many are left for the long text.
-func (b *brief) remark(lines []string) {
-	shown := lines[:min(len(lines), remarked)]
-	for _, line := range shown {
-		fmt.Fprintln(b, line)
-	}
-	if n := len(lines) - len(shown); n > 0 {
-		fmt.Fprintf(b, "and %d more: --verbose shows them\n", n)
+// doubt is what speaks against some policies, or is said by some checks: their names stand between two texts.
+type doubt struct {
+	of            []string
+	before, after string
+}
+
+// doubt adds what is said of a policy or check. What is said of several alike is said once.
+func (b *brief) doubt(before, of, after string) {
+	same := func(d doubt) bool { return d.before == before && d.after == after }
+	if i := slices.IndexFunc(b.doubts, same); i >= 0 {
+		b.doubts[i].of = append(b.doubts[i].of, of)
+	} else {
+		b.doubts = append(b.doubts, doubt{[]string{of}, before, after})
 	}
 }
 
-// remarkFacts adds facts as remarks.
-func (b *brief) remarkFacts(facts []html.Fact) {
-	var lines []string
-	for _, f := range facts {
-		lines = append(lines, fmt.Sprintf("%-10s %s", f.Name, f.Value))
+// cut keeps the first n lines, the last of which says how many more of what the long text has. One line has no head.
+func cut(lines []string, n int, what string) []string {
+	switch {
+	case len(lines) <= n:
+		return lines
+	case n < 1:
+		return nil
+	case n <= 2 && what != "":
+		return []string{fmt.Sprintf("%d %s: --verbose shows them", len(lines)-1, what)}
 	}
-	b.remark(lines)
+	return append(slices.Clone(lines[:n-1]), strings.Replace(fmt.Sprintf("and %d more %s: --verbose shows them",
+		len(lines)-n+1, what), " :", ":", 1))
 }
 
+// doubted are the lines of all doubts: in full as far as there is room for n lines, and names of the rest.
+func (b *brief) doubted(n int) []string {
+	for full := len(b.doubts); ; full-- {
+		var lines, rest []string
+		for i, d := range b.doubts {
+			if i < full {
+				lines = append(lines, strings.Split(d.before+strings.Join(d.of, ", ")+d.after, "\n")...)
+			} else {
+				rest = append(rest, d.of...)
+			}
+		}
+		if rest != nil {
+			slices.Sort(rest)
+			names := strings.Join(slices.Compact(rest), ", ")
+			lines = append(lines, table.Wrap(columns, "also doubtful: "+names+": --verbose says why")...)
+		}
+		if len(lines) <= n || full == 0 {
+			return lines
+		}
+	}
+}
+
+// to writes the text: what doubts before the table, and notes last.
 func (b *brief) to(w io.Writer) error {
-	_, err := io.WriteString(w, b.String())
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	left := room + 1 - len(lines)
+	if b.legend != "" {
+		left--
+	}
+	fewest := min(len(b.table), b.fewest)
+	doubts := b.doubted(left - fewest)
+	shown := cut(b.table, max(left-len(doubts), fewest), b.what)
+	left -= len(doubts) + len(shown)
+	lines = slices.Concat(lines, doubts, shown)
+	if b.legend != "" {
+		lines = append(lines, b.legend)
+	}
+	_, err := io.WriteString(w, strings.Join(append(lines, cut(b.notes, left, "")...), "\n")+"\n")
 	return err
 }
 
-// without drops facts by their names.
-func without(facts []html.Fact, names ...string) []html.Fact {
-	return slices.DeleteFunc(facts, func(f html.Fact) bool { return slices.Contains(names, f.Name) })
+// facts adds warnings and notes.
+func (b *brief) facts(facts []html.Fact) {
+	for _, f := range facts {
+		if f.Name == "note" {
+			b.notes = append(b.notes, factLine(f))
+		} else {
+			b.doubt("", f.Name, strings.TrimPrefix(factLine(f), f.Name))
+		}
+	}
+}
+
+// guaranteed adds what is guaranteed, and the outcomes of a decision.
+func (b *brief) guaranteed(s provenance.Statement) {
+	for _, f := range guarantee(s) {
+		switch f.Name {
+		case "guaranteed", "logging", "Γ":
+			printFacts(&b.Builder, []html.Fact{f})
+		case "doubt":
+			b.facts([]html.Fact{f})
+		case "verdict", "chunks":
+		default:
+			b.notes = append(b.notes, factLine(f))
+		}
+	}
+	if d := s.Decided(); d != nil {
+		var t strings.Builder
+		_ = table.Columns(&t, "  ", append([][]string{outcomesHead}, outcomes(d)...)) // a builder takes all
+		b.table, b.fewest = strings.Split(strings.TrimRight(t.String(), "\n"), "\n"), room
+		b.notes = append(b.notes, conditionsOf(d)...)
+	}
 }
 
 // concluded is the conclusion of a statement in a line: what the policy earns at least, and what to do next.
@@ -84,10 +166,9 @@ func concluded(s provenance.Statement, next string) string {
 func BriefCertificate(w io.Writer, s provenance.Statement) error {
 	var b brief
 	fmt.Fprintln(&b, concluded(s, "opl serve, or opl select beside other policies"))
-	printDecision(&b.Builder, s.Decided())
-	printFacts(&b.Builder, without(guarantee(s), "verdict", "chunks"))
+	b.guaranteed(s)
 	printFacts(&b.Builder, onRows(s))
-	b.remarkFacts(remarks(s))
+	b.facts(remarks(s))
 	return b.to(w)
 }
 
@@ -111,41 +192,43 @@ func BriefTraining(w io.Writer, l *pipeline.Learned, file string) error {
 	if l.Certificate == nil {
 		printFacts(&b.Builder, []html.Fact{unproven(l)})
 	} else {
-		printDecision(&b.Builder, l.Certificate.Statement().Decided())
-		printFacts(&b.Builder, without(guarantee(l.Certificate.Statement()), "verdict", "chunks"))
+		b.guaranteed(l.Certificate.Statement())
 	}
 	printFacts(&b.Builder, trainingFacts(l))
-	printRules(&b.Builder, l.File)
-	b.remarkFacts(warnings(l))
-	return b.to(w)
+	b.facts(warnings(l))
+	if err := b.to(w); err != nil {
+		return err
+	}
+	var rules strings.Builder // the policy itself
+	printRules(&rules, l.File)
+	_, err := io.WriteString(w, rules.String())
+	return err
 }
 
-// BriefInspection prints the verdict on a log, what speaks against it, and what to do.
+// BriefInspection prints the verdict on a log, what speaks against it, what to do, and how columns were read.
 func BriefInspection(w io.Writer, r inspect.Report) error {
 	var b brief
 	b.WriteString(verdictOn(r))
 	wrap(&b.Builder, "", rowsOf(r))
-	var others []string
-	for i, f := range r.Findings {
-		switch {
-		case f.Severity == inspect.Fine:
-		case i < 2:
-			printFinding(&b.Builder, f)
-		default:
-			others = append(others, f.Check)
-		}
-	}
-	if others != nil {
-		wrap(&b.Builder, "also      ", strings.Join(others, ", ")+": --verbose shows them")
-	}
-	columnsRead(&b.Builder, r, columnsBrief)
 	for _, f := range r.Findings {
-		if f.Severity == inspect.Fine && strings.HasPrefix(f.Measured, "columns that are not read") {
-			wrap(&b.Builder, "  ", f.Measured)
+		var t strings.Builder
+		switch {
+		case f.Severity > inspect.Fine:
+			head := f.Severity.String() + ": "
+			wrap(&t, head+f.Check+": ", f.Measured)
+			wrap(&t, "  do        ", f.Do)
+			b.doubt(head, f.Check, strings.TrimSpace(t.String())[len(head+f.Check):])
+		case strings.HasPrefix(f.Measured, "columns that are not read"):
+			wrap(&t, "", f.Measured)
+			b.doubt("", "columns", strings.TrimPrefix(strings.TrimSpace(t.String()), "columns"))
 		}
 	}
-	_, err := io.WriteString(w, trailing.ReplaceAllString(b.String(), ""))
-	return err
+	context := func(c inspect.Column) int { return strings.Index(c.Role, "context") }
+	b.what, b.fewest = "columns", 1
+	b.table = columnsRead(slices.SortedStableFunc(slices.Values(r.Columns), func(x, y inspect.Column) int {
+		return context(y) - context(x)
+	}))
+	return b.to(w)
 }
 
 // BriefEvaluation prints a line a policy: the estimate to believe, and what is guaranteed.
@@ -158,8 +241,8 @@ func BriefEvaluation(w io.Writer, r ope.Result) error {
 	fmt.Fprintf(&b, "%s; next: %s\n", strings.TrimSuffix(said, "."), next)
 	e := evaluation{document{&b, table.Text}, r, percent(r.Delta) + " interval"}
 	d := max(ope.Digits(e.RewardMin, e.RewardMax, 3), ope.Places(e.Logging.SE))
-	rows := [][]string{append(append([]string{"logging"}, e.interval(e.Logging, plain, false)...), "", "", "")}
-	var remarks []string
+	rows := [][]string{{"policy", "value", "gain", "value ≥", "gain ≥"},
+		append(append([]string{"logging"}, e.interval(e.Logging, plain, false)...), "", "", "")}
 	for _, p := range r.Policies {
 		line := []string{p.Name + marked(p.Learned), "—", "—", "—", "—"}
 		for _, v := range p.Estimates {
@@ -170,29 +253,21 @@ func BriefEvaluation(w io.Writer, r ope.Result) error {
 		if p.Guarantee != nil {
 			line[3] = fmt.Sprintf(plain, d, ope.Below(*p.Guaranteed, d))
 			line[4] = fmt.Sprintf(signed, d, ope.Below(*p.GainGuaranteed, d))
-			if p.Guarantee.Contradicted != "" {
-				remarks = append(remarks, "doubt: "+p.Name+": "+p.Guarantee.Contradicted)
-			}
+			b.decided(p.Name, p.Guarantee.Decided(), p.Guarantee.Contradicted)
 		} else {
-			remarks = append(remarks, "nothing is guaranteed of "+p.Name+": "+p.Uncertified)
+			b.doubt("nothing is guaranteed of ", p.Name, ": "+p.Uncertified)
 		}
 		if p.Same {
-			remarks = append(remarks, p.Name+" plays as what logged these rows: its gain is 0")
-		}
-		for _, warning := range p.Warnings {
-			remarks = append(remarks, "warning: "+p.Name+": "+warning)
+			b.notes = append(b.notes, p.Name+" plays as what logged these rows: its gain is 0")
 		}
 		rows = append(rows, line)
 	}
-	if err := e.table([]string{"policy", "value", "gain", "value ≥", "gain ≥"}, rows); err != nil {
-		return err
+	for _, p := range r.Policies {
+		b.warned(p.Name, p.Warnings)
 	}
-	e.para("value: %s, with its %s; ≥: lower bounds that hold together with probability %v",
+	b.legend = fmt.Sprintf("value: %s, with its %s; ≥: lower bounds that hold together with probability %v",
 		meanReward(e.RewardMin, e.RewardMax), e.level, 1-e.Delta)
-	if err := e.outcomes(e.level, r.Policies); err != nil {
-		return err
-	}
-	b.remark(append(append(remarks, r.Notes...), r.Missing...))
+	b.rest(rows, r.Notes, r.Missing)
 	return b.to(w)
 }
 
@@ -201,21 +276,52 @@ func BriefSelection(w io.Writer, s ope.Selection) error {
 	s = s.InUnits()
 	var b brief
 	fmt.Fprintln(&b, s.Because)
-	e := selection{document{&b, table.Text}, s, s.Decimals()}
-	if err := e.targets(); err != nil {
-		return err
+	for _, t := range s.Targets {
+		b.decided(t.Name, t.Decision, t.Contradicts)
+		if t.Uncertified != "" && !strings.HasSuffix(s.Because, t.Uncertified) {
+			b.doubt("nothing is guaranteed of ", t.Name, ": "+t.Uncertified)
+		}
 	}
-	if err := e.decisions(); err != nil {
-		return err
+	for _, t := range s.Targets {
+		b.warned(t.Name, t.Warnings)
 	}
-	fmt.Fprintf(&b, "≥: lower bounds that hold together with probability %v; ±: %s intervals, no guarantee\n",
+	var told strings.Builder
+	e := selection{document{&told, table.Text}, s, s.Decimals()}
+	e.tells()
+	b.notes = strings.FieldsFunc(told.String(), func(r rune) bool { return r == '\n' })
+	b.legend = fmt.Sprintf("≥: lower bounds that hold together with probability %v; ±: %s intervals, no guarantee",
 		1-s.Delta, percent(s.Delta))
-	var long brief
-	e.w = &long
-	e.doubts()
-	lines := strings.Split(strings.TrimSpace(long.String()), "\n")
-	b.remark(lines[:len(lines)-1]) // the last is the decision
+	b.rest(e.targets(), s.Notes, s.Missing)
 	return b.to(w)
+}
+
+// decided adds what several outcomes say of a policy, and what of the log contradicts its bounds; of nothing nothing.
+func (b *brief) decided(policy string, d *provenance.Decision, contradicts string) {
+	if contradicts != "" {
+		b.doubt("doubt: ", policy, ": "+contradicts)
+	}
+	if d != nil {
+		b.doubt("", policy, ": "+answer(d))
+	}
+}
+
+// warned adds the warnings of a policy.
+func (b *brief) warned(policy string, warnings []string) {
+	for _, w := range warnings {
+		b.doubt("warning: ", policy, ": "+w)
+	}
+}
+
+// rest adds a table, what is to be known of the log, which doubts all of it, and what is left out.
+func (b *brief) rest(rows [][]string, log, missing []string) {
+	for _, n := range log {
+		b.doubt("", "note", ": "+n)
+	}
+	b.what, b.fewest = "policies", 4
+	var t strings.Builder
+	_ = table.Columns(&t, "", rows) // a builder takes all
+	b.table = strings.Split(strings.TrimRight(t.String(), "\n"), "\n")
+	b.notes = append(b.notes, missing...)
 }
 
 // verdictOn is the verdict on a log in a line of at most 80 columns, or two, with what to do next.

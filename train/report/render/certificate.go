@@ -26,9 +26,11 @@ func Certificate(w io.Writer, s provenance.Statement) error {
 // printFacts prints a line a fact.
 func printFacts(b *strings.Builder, facts []html.Fact) {
 	for _, f := range facts {
-		fmt.Fprintf(b, "%-10s %s\n", f.Name, f.Value)
+		fmt.Fprintln(b, factLine(f))
 	}
 }
+
+func factLine(f html.Fact) string { return fmt.Sprintf("%-10s %s", f.Name, f.Value) }
 
 // fact makes a fact of formatted words.
 func fact(name, format string, args ...any) html.Fact {

@@ -15,13 +15,66 @@ import (
 
 // Curve writes a dose–response curve.
 func Curve(w io.Writer, f table.Format, c ope.DoseCurve) error {
-	head := []string{"numbers", "value", "≥", "≤", "at", "point value", "bandwidth"}
-	var rows [][]string
-	by := len(c.Doses) > 0 && c.Doses[0].Segment != ""
-	if by {
-		head = append([]string{"segment"}, head...)
+	rows := doses(c.Doses)
+	if f == table.Text {
+		fmt.Fprintln(w, concludedCurve(c))
 	}
-	for _, d := range c.Doses {
+	if err := table.Write(w, f, rows[0], rows[1:]); err != nil || f != table.Text {
+		return err
+	}
+	d := document{w, f}
+	d.paras("note: ", c.Notes)
+	d.paras("", []string{bandOf(c), aboutPoints})
+	return nil
+}
+
+// BriefCurve writes the intervals of the best bounds, and what a policy would have earned.
+func BriefCurve(w io.Writer, c ope.DoseCurve) error {
+	var b, t brief
+	fmt.Fprintln(&b, concludedCurve(c))
+	best := slices.SortedStableFunc(slices.Values(c.Doses), func(a, b ope.Dose) int { return cmp.Compare(b.Low, a.Low) })
+	_ = table.Columns(&t, "", doses(best)) // a builder takes all
+	for _, n := range c.Notes {
+		b.doubt("", "note", ": "+n)
+	}
+	b.what, b.fewest = "intervals", 4
+	b.table = strings.Split(strings.TrimSpace(t.String()), "\n")
+	b.legend = bandOf(c) + "; point value: by kernels, biased, no guarantee"
+	return b.to(w)
+}
+
+// concludedCurve says which numbers have the best bound, and below it what a policy would have earned.
+func concludedCurve(c ope.DoseCurve) string {
+	if len(c.Doses) == 0 {
+		return "no row has a number"
+	}
+	best := slices.MaxFunc(c.Doses, func(a, b ope.Dose) int { return cmp.Compare(a.Low, b.Low) })
+	text := fmt.Sprintf("best bound: %s earns at least %.4f with probability %v; the log earned %.4f; next: opl train",
+		strings.TrimSpace(best.Segment+" "+numbers(best)), best.Low, 1-c.Delta, c.Logging)
+	if k := c.Point; k != nil {
+		text += fmt.Sprintf("\nthe policy as one number in each context: %.4f ± %.4f by %d rows that had no part in it, "+
+			"bandwidth %.3g; biased, as point values are", k.DR, 2*k.SE, c.Judged, k.Bandwidth)
+	}
+	return text
+}
+
+// bandOf says what values and their band are, and aboutPoints what point values are.
+func bandOf(c ope.DoseCurve) string {
+	return fmt.Sprintf("value: if all %d rows had drawn a number there evenly; ≥, ≤: a band that holds for all lines "+
+		"together with probability %v", c.Rows, 1-c.Delta)
+}
+
+const aboutPoints = "point value: of the number itself, by a doubly robust kernel estimate; biased by up to about " +
+	"its error, more at the ends of the range and beside a jump; no guarantee"
+
+// doses are a head and a row an interval.
+func doses(all []ope.Dose) [][]string {
+	rows := [][]string{{"numbers", "value", "≥", "≤", "at", "point value", "bandwidth"}}
+	by := len(all) > 0 && all[0].Segment != ""
+	if by {
+		rows[0] = append([]string{"segment"}, rows[0]...)
+	}
+	for _, d := range all {
 		row := []string{numbers(d), fmt.Sprintf("%.4f", d.Value), fmt.Sprintf("%.4f", d.Low),
 			fmt.Sprintf("%.4f", d.High), fmt.Sprintf("%.4g", d.Number), "", ""}
 		if k := d.Point; k != nil {
@@ -32,23 +85,7 @@ func Curve(w io.Writer, f table.Format, c ope.DoseCurve) error {
 		}
 		rows = append(rows, row)
 	}
-	if f == table.Text && len(c.Doses) > 0 {
-		best := slices.MaxFunc(c.Doses, func(a, b ope.Dose) int { return cmp.Compare(a.Low, b.Low) })
-		fmt.Fprintf(w, "best bound: %s earns at least %.4f with probability %v; the log earned %.4f; next: opl train\n",
-			strings.TrimSpace(best.Segment+" "+numbers(best)), best.Low, 1-c.Delta, c.Logging)
-	}
-	if err := table.Write(w, f, head, rows); err != nil || f != table.Text {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "value: if all %d rows had drawn a number there evenly\n"+
-		"≥, ≤: a band that holds for all lines together with probability %v\n"+
-		"point value: of the number itself, by a doubly robust kernel estimate; biased by up to about its error, more at "+
-		"the ends of the range and beside a jump; no guarantee\n", c.Rows, 1-c.Delta)
-	if k := c.Point; err == nil && k != nil {
-		_, err = fmt.Fprintf(w, "the policy as one number in each context: %.4f ± %.4f by %d rows that had no part in it, "+
-			"bandwidth %.3g; biased, as point values are\n", k.DR, 2*k.SE, c.Judged, k.Bandwidth)
-	}
-	return err
+	return rows
 }
 
 // numbers names an interval, or the one number of an atom.

@@ -43,7 +43,9 @@ func Inspection(w io.Writer, r inspect.Report) error {
 			wrap(&b, fmt.Sprintf("  %-25s ", f.Check), text)
 		}
 	}
-	columnsRead(&b, r, columnsListed)
+	if len(r.Columns) > 0 {
+		fmt.Fprintf(&b, "\n%s\n", strings.Join(cut(columnsRead(r.Columns), columnsListed+2, "columns"), "\n"))
+	}
 	for _, h := range append(slices.Clone(r.Propensities), r.Weights...) {
 		classes(&b, h)
 	}
@@ -67,27 +69,24 @@ func Inspection(w io.Writer, r inspect.Report) error {
 	return err
 }
 
-// columnsListed is how many columns of a log the text has, and columnsBrief the short one.
-const columnsListed, columnsBrief = 40, 12
+// columnsListed is how many columns of a log the text has.
+const columnsListed = 40
 
-// columnsRead lists how columns were read.
-func columnsRead(b *strings.Builder, r inspect.Report, most int) {
-	if len(r.Columns) == 0 {
-		return
+// columnsRead are lines that say how columns were read, below a head.
+func columnsRead(all []inspect.Column) (lines []string) {
+	rows := [][]string{{"column", "role", "type", "values", "missing"}}
+	for _, c := range all {
+		rows = append(rows, columnRow(c))
 	}
-	fmt.Fprintf(b, "\n  %-22s %-12s %-8s %-22s %s\n", "column", "role", "type", "values", "missing")
-	for i, c := range r.Columns {
-		if i == most {
-			fmt.Fprintf(b, "  and %d more: --verbose or --format json\n", len(r.Columns)-i)
-			break
-		}
-		name := []rune(c.Name)
+	for _, row := range rows {
+		name := []rune(row[0])
 		if len(name) > 22 {
 			name = append(name[:21], '…')
 		}
-		row := columnRow(c)
-		fmt.Fprintf(b, "  %-22s %-12s %-8s %-22s %s\n", string(name), row[1], row[2], row[3], row[4])
+		line := fmt.Sprintf("  %-22s %-12s %-8s %-22s %s", string(name), row[1], row[2], row[3], row[4])
+		lines = append(lines, strings.TrimRight(line, " "))
 	}
+	return lines
 }
 
 // columnRow is a column in words.

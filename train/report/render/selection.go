@@ -20,7 +20,7 @@ func Selection(w io.Writer, f table.Format, s ope.Selection) error {
 		return selectionCSV(w, s)
 	case table.Text, table.Markdown, table.LaTeX:
 		e := selection{document{w, f}, s, s.Decimals()}
-		if err := e.targets(); err != nil {
+		if err := table.Write(w, f, e.targets()[0], e.targets()[1:]); err != nil {
 			return err
 		}
 		if err := e.decisions(); err != nil {
@@ -45,15 +45,16 @@ func (s selection) half(i ope.Interval, verb string) string {
 	return fmt.Sprintf(verb+" ± %.*f", s.digits, i.Value, s.digits, (i.High-i.Low)/2)
 }
 
-// targets prints a line a target.
-func (s selection) targets() error {
+// targets are a head and a row a target.
+func (s selection) targets() [][]string {
 	bound := func(v *float64, verb string) string {
 		if v == nil {
 			return "—"
 		}
 		return fmt.Sprintf(verb, s.digits, ope.Below(*v, s.digits))
 	}
-	rows := [][]string{{"what plays", "", "", s.half(s.Logging, plain), "", ""}}
+	rows := [][]string{{"policy", "value ≥", "gain ≥", "value", "gain", "verdict"},
+		{"what plays", "", "", s.half(s.Logging, plain), "", ""}}
 	for _, t := range s.Targets {
 		line := []string{t.Name + marked(t.Learned), bound(t.AtLeast, plain), bound(t.GainAtLeast, signed), "—",
 			"—", string(t.Verdict)}
@@ -62,7 +63,7 @@ func (s selection) targets() error {
 		}
 		rows = append(rows, line)
 	}
-	return table.Write(s.w, s.format, []string{"policy", "value ≥", "gain ≥", "value", "gain", "verdict"}, rows)
+	return rows
 }
 
 // decisions print a line an outcome of each target that several decide on.
@@ -125,6 +126,12 @@ func (s selection) doubts() {
 			s.para("doubt: %s: %s", t.Name, t.Contradicts)
 		}
 	}
+	s.tells()
+	s.para("%s", s.Because)
+}
+
+// tells says what these rows tell of targets beside each other, and how firmly.
+func (s selection) tells() {
 	for _, t := range s.Targets {
 		if t.Same {
 			s.para("%s plays as what logged these rows", t.Name)
@@ -141,7 +148,6 @@ func (s selection) doubts() {
 		s.para("strength: it stands for propensities within the factor %s of those logged",
 			factor(s.Targets[0].Strength))
 	}
-	s.para("%s", s.Because)
 }
 
 func selectionCSV(w io.Writer, s ope.Selection) error {
