@@ -31,13 +31,9 @@ type evaluateFlags struct {
 	readFlags
 	targets    []string
 	estimators []string
-	delta      float64
-	gamma      float64
-	seed       uint64
+	o          ope.Options
 	model      string // name of one to learn, or policy file
 	loggers    []string
-	interval   string
-	most, half float64
 	format     string
 	plot       plotFlag
 	force      bool
@@ -97,7 +93,7 @@ func evaluateCommand(lib library.Library) *cobra.Command {
 	fl := cmd.Flags()
 	repeated(fl, &f.targets, "target")
 	bind(fl, &f.estimators, "estimators", nil)
-	bind(fl, &f.half, "half-width", 0)
+	bind(fl, &f.o.HalfWidth, "half-width", 0)
 	f.plot.add(fl)
 	f.part.add(fl)
 	f.addTargets(fl)
@@ -106,11 +102,11 @@ func evaluateCommand(lib library.Library) *cobra.Command {
 
 // addTargets adds the flags of evaluate and select.
 func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
-	addProbability(fl, &f.delta, "delta", 0.05)
-	addGamma(fl, &f.gamma)
-	bind(fl, &f.seed, "seed", 1)
-	oneOf(fl, &f.interval, "interval", names(ope.Methods(), methodName)...)
-	bind(fl, &f.most, "max-weight", 0)
+	addProbability(fl, &f.o.Delta, "delta", 0.05)
+	addGamma(fl, &f.o.Gamma)
+	bind(fl, &f.o.Seed, "seed", 1)
+	oneOf(fl, &f.o.Interval, "interval", names(ope.Methods(), methodName)...)
+	bind(fl, &f.o.MaxWeight, "max-weight", 0)
 	bind(fl, &f.model, "reward-model", "ridge")
 	repeated(fl, &f.loggers, "logger")
 	addTableFormat(fl, &f.format)
@@ -204,7 +200,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 		}
 	}()
 	show.next("inspecting")
-	o.Judge = provenance.Within(log, f.gamma)
+	o.Judge = provenance.Within(log, f.o.Gamma)
 	found := o.Judge.Found()
 	show.stop()
 	fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s: %s\n", path, found.Summary())
@@ -257,7 +253,7 @@ func (f evaluateFlags) identity(o ope.Options) (string, error) {
 		}
 		all = append(all, arg, fmt.Sprintf("%x", sha256.Sum256(text)))
 	}
-	all = append(all, fmt.Sprint(f.seed), strings.Join(f.estimators, ","))
+	all = append(all, fmt.Sprint(f.o.Seed), strings.Join(f.estimators, ","))
 	for _, e := range o.Estimators {
 		all = append(all, e.Name)
 	}
@@ -281,7 +277,7 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 	}
 	if unknown == nil {
 		o.Learn = func(weight []float64) (ope.Model, error) {
-			return learned.Learn(log, ope.ModelOptions{Seed: f.seed, Weight: weight})
+			return learned.Learn(log, ope.ModelOptions{Seed: f.o.Seed, Weight: weight})
 		}
 		var err error
 		if o.Model, err = o.Learn(nil); err != nil && f.estimators == nil {
@@ -358,12 +354,11 @@ func remarks(log *logs.Log, found inspect.Report) []string {
 }
 
 func (f *evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) {
-	o := ope.Options{Delta: f.delta, Gamma: f.gamma, Interval: f.interval, MaxWeight: f.most, HalfWidth: f.half,
-		Seed: f.seed}
+	o := f.o
 	switch {
 	case len(f.targets) == 0:
 		return o, errors.New("--target: want a policy to evaluate: uniform, or a file")
-	case f.set.Changed("max-weight") && !(f.most > 0), f.set.Changed("half-width") && !(f.half > 0):
+	case f.set.Changed("max-weight") && !(f.o.MaxWeight > 0), f.set.Changed("half-width") && !(f.o.HalfWidth > 0):
 		return o, errors.New("--max-weight and --half-width: want numbers above 0")
 	}
 	var err error
