@@ -76,8 +76,10 @@ func writeBlocks(w io.Writer, width int, vs []value) error {
 			if v.dependent {
 				line += " (" + dependent + ")"
 			}
-			lines := table.Wrap(width-6, line+": "+v.terms)
-			fmt.Fprintf(&b, "  %s\n", strings.Join(lines, "\n      "))
+			const joined = "\u00a0" // a term's name and its value stay on one line
+			own := strings.ReplaceAll(strings.ReplaceAll(v.terms, " ", joined), ","+joined, ", ")
+			lines := strings.Join(table.Wrap(width-6, line+": "+own), "\n      ")
+			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(lines, joined, " "))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
