@@ -194,7 +194,7 @@ func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, figu
 			return r.Hyper == h &&
 				experiment.HasDefaultHyper(r)
 		}) {
-			label += " = n^(−1/4)"
+			label += " = n⁻¹ᐟ⁴"
 		}
 		is := func(p Point) bool { return p.Hyper == h }
 		solid := figure.Ordered(i, len(hypers))

@@ -99,7 +99,7 @@ func sans(size vg.Length) font.Font {
 }
 
 func textStyle(size vg.Length) text.Style {
-	return text.Style{Color: color.Black, Font: sans(size), Handler: plot.DefaultTextHandler, YAlign: draw.YCenter}
+	return text.Style{Color: color.Black, Font: sans(size), Handler: handler(), YAlign: draw.YCenter}
 }
 
 func (d Figure) size() (w, h vg.Length) {
@@ -288,6 +288,7 @@ func (d Figure) plot(p *Panel, cols int, labelled bool) *plot.Plot {
 		of *plot.Axis
 		as Axis
 	}{{&g.X, x}, {&g.Y, y}} {
+		a.of.Label.TextStyle.Handler = handler()
 		a.of.Label.TextStyle.Font, a.of.Tick.Label.Font = sans(labelSize), sans(tickSize)
 		a.of.Padding, a.of.Tick.Length, a.of.Label.Padding = 0, 2.5, 1
 		a.of.Width, a.of.Tick.Width = .6, .6

@@ -72,3 +72,12 @@ func TestTicks(t *testing.T) {
 		t.Errorf("epochs 1 and 2: %v", got)
 	}
 }
+
+// A subscript takes less room than the digit it is.
+func TestScripts(t *testing.T) {
+	sty := textStyle(10)
+	plain, sub, eta := sty.Width("η0"), sty.Width("η₀"), sty.Width("η")
+	if want := eta + scriptSize*(sty.Width("0")); math.Abs(float64(sub-want)) > 1e-9 || sub >= plain {
+		t.Errorf("η₀ is %v wide, want %v", sub, want)
+	}
+}
