@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +19,6 @@ func exportPolicyCommand() *cobra.Command {
 		Use:  "export-policy",
 		Args: operands("POLICY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(portable.Formats(), as) {
-				return fmt.Errorf("--as %q: want one of %s", as, strings.Join(portable.Formats(), ", "))
-			}
 			p, err := policyfile.Load(args[0])
 			if err != nil {
 				return err
@@ -46,7 +41,7 @@ func exportPolicyCommand() *cobra.Command {
 			})
 		},
 	}
-	bind(cmd.Flags(), &as, "as", "text")
+	oneOf(cmd.Flags(), &as, "as", portable.Formats()...)
 	bind(cmd.Flags(), &out, "out", "")
 	bind(cmd.Flags(), &draw, "draw", "u")
 	return cmd

@@ -89,7 +89,7 @@ func serveCommand() *cobra.Command {
 	oneOf(fl, &f.fsync, "fsync", string(server.FsyncInterval), string(server.FsyncEach), string(server.FsyncNever))
 	bind(fl, &f.of.MaxBytes, "log-max-bytes", 0)
 	bind(fl, &f.of.MaxTotal, "log-max-total", 0)
-	bind(fl, &f.messages, "messages", "text")
+	oneOf(fl, &f.messages, "messages", "text", "json")
 	bind(fl, &f.address, "address-file", "")
 	positive(fl, &f.config.MaxBody, "max-body", 1<<20)
 	positive(fl, &f.config.MaxInFlight, "max-requests", 1024)
@@ -114,10 +114,7 @@ func serveCommand() *cobra.Command {
 }
 
 func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) (err error) {
-	tell, err := messages(f.messages, stderr)
-	if err != nil {
-		return err
-	}
+	tell := messages(f.messages, stderr)
 	if err := f.read(path); err != nil {
 		return err
 	}
