@@ -93,9 +93,9 @@ func TestFeatureLayers(t *testing.T) {
 			if net.Out(d) != m {
 				t.Fatalf("%s: %d features, want %d", name, net.Out(d), m)
 			}
-			want, room := make([]float64, m), make([]float64, net.Room())
+			want, scratch := make([]float64, m), make([]float64, net.Scratch())
 			for i := range b {
-				net.Apply(want, x[i*d:(i+1)*d], room)
+				net.Apply(want, x[i*d:(i+1)*d], scratch)
 				for j, v := range want {
 					if math.Abs(got[i*m+j]-v) > 1e-12 {
 						t.Fatalf("%s: feature %d of context %d is %v by the graph, %v by the layers", name, j, i, got[i*m+j], v)
@@ -189,9 +189,9 @@ func TestConvLayers(t *testing.T) {
 			if in != m || net.Out(c.d) != m || m != c.m {
 				t.Fatalf("%s: %d features, want %d, %d", name, m, in, c.m)
 			}
-			want, room := make([]float64, m), make([]float64, net.Room())
+			want, scratch := make([]float64, m), make([]float64, net.Scratch())
 			for i := range b {
-				if n := testing.AllocsPerRun(3, func() { net.Apply(want, x[i*c.d:(i+1)*c.d], room) }); n != 0 {
+				if n := testing.AllocsPerRun(3, func() { net.Apply(want, x[i*c.d:(i+1)*c.d], scratch) }); n != 0 {
 					t.Errorf("%s: %v allocations", name, n)
 				}
 				for j, v := range want {

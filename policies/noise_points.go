@@ -20,12 +20,12 @@ type pointSet interface {
 // pointNoise maps a set of points to standard normal noise. Keys come from the
 // random source, in order; the rest is a function of these.
 type pointNoise struct {
-	set  pointSet
-	size int // of an example
-	all  []uint64
-	work []uint32
-	temp []uint32
-	seat [][]uint32 // scratch memory of each thread
+	set    pointSet
+	size   int // of an example
+	all    []uint64
+	work   []uint32
+	temp   []uint32
+	thread [][]uint32 // scratch memory of each thread
 }
 
 func (p *pointNoise) Fill(r *rand.Rand, dst []float64) {
@@ -55,14 +55,14 @@ const chunkValues = 1 << 12
 func (p *pointNoise) Fill32(r *rand.Rand, dst []float32, threads int) {
 	n := len(dst) / p.size
 	keys := p.draw(r, n)
-	for len(p.seat) < threads {
-		p.seat = append(p.seat, nil)
+	for len(p.thread) < threads {
+		p.thread = append(p.thread, nil)
 	}
 	chunk := max(1, chunkValues/p.size)
-	workers.Do(threads, (n+chunk-1)/chunk, func(seat, part int) {
+	workers.Do(threads, (n+chunk-1)/chunk, func(thread, part int) {
 		for i := part * chunk; i < min(n, (part+1)*chunk); i++ {
 			x := dst[i*p.size : (i+1)*p.size]
-			p.seat[seat] = p.set.points(simd.Bits(x), keys[i*p.set.keys():(i+1)*p.set.keys()], p.seat[seat])
+			p.thread[thread] = p.set.points(simd.Bits(x), keys[i*p.set.keys():(i+1)*p.set.keys()], p.thread[thread])
 			simd.Normal32(x, simd.Bits(x))
 		}
 	})

@@ -341,7 +341,7 @@ func (t *table) heldOut(ctx context.Context, of kind, p *prior, rows []int, give
 			return err
 		}
 		net := features.NewNet(layers)
-		scores, room := make([]float64, t.k), make([]float64, net.Room())
+		scores, room := make([]float64, t.k), make([]float64, net.Scratch())
 		for _, i := range at {
 			r := rows[i]
 			net.Apply(scores, t.x.Data[r*t.x.Width:(r+1)*t.x.Width], room)
@@ -529,7 +529,7 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 	rows = evenly(rows, mostTable/2/(d+1))
 	h := regress.Matrix{Width: d + 1, Data: make([]float64, len(rows)*(d+1))}
 	net := features.NewNet(layers)
-	room := make([]float64, net.Room())
+	room := make([]float64, net.Scratch())
 	for i, r := range rows {
 		to := h.Data[i*(d+1) : (i+1)*(d+1)]
 		net.Apply(to[:d], t.x.Data[r*t.x.Width:(r+1)*t.x.Width], room)

@@ -162,11 +162,11 @@ func TestApiece(t *testing.T) {
 		want, scores := make([]float64, 1), make([]float64, k)
 		for i := range 200 {
 			row := slices.Clone(x.Data[i*(d+k):][:d+k])
-			each.Apply(scores, row[:d], make([]float64, each.Room()))
+			each.Apply(scores, row[:d], make([]float64, each.Scratch()))
 			for a := range k {
 				clear(row[d:])
 				row[d+a] = 1
-				if one.Apply(want, row, make([]float64, one.Room())); want[0] != scores[a] {
+				if one.Apply(want, row, make([]float64, one.Scratch())); want[0] != scores[a] {
 					t.Fatalf("%s: action %d has %v, want %v", name, a, scores[a], want[0])
 				}
 			}

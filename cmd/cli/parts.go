@@ -144,7 +144,7 @@ func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error)
 		parts = append(parts, part)
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("merge: none of %d parts can be used", len(paths))
+		return nil, fmt.Errorf("merge: none of %d partial results can be used", len(paths))
 	}
 	return parts, nil
 }
@@ -170,7 +170,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 			return conclusion{answer: r, text: shown(render.Inspection, r), end: inspectedStatus(r)}
 		})
 	default:
-		err = fmt.Errorf("merge: %s is of no command whose parts can be merged", paths[0])
+		err = fmt.Errorf("merge: %s is of no command whose partial results can be merged", paths[0])
 	}
 	if err != nil {
 		return err

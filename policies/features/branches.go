@@ -60,27 +60,27 @@ func (b *Branches) check(in int) error {
 // nets is branches that are ready to compute.
 type nets struct {
 	*Branches
-	of    []*Net
-	outs  int
-	rooms int
+	of      []*Net
+	outs    int
+	deepest int
 }
 
 func (b *Branches) stage() stage {
 	n := &nets{Branches: b, outs: b.out()}
 	for _, chain := range b.Chains {
 		net := NewNet(chain)
-		n.of, n.rooms = append(n.of, net), max(n.rooms, net.Room())
+		n.of, n.deepest = append(n.of, net), max(n.deepest, net.Scratch())
 	}
 	return n
 }
 
-func (n *nets) out() int  { return n.outs }
-func (n *nets) room() int { return n.rooms }
+func (n *nets) out() int     { return n.outs }
+func (n *nets) scratch() int { return n.deepest }
 
-func (n *nets) apply(h, x, room []float64) {
+func (n *nets) apply(h, x, scratch []float64) {
 	for _, net := range n.of {
 		d := net.Out(len(x))
-		net.Apply(h[:d], x, room)
+		net.Apply(h[:d], x, scratch)
 		h = h[d:]
 	}
 }

@@ -223,17 +223,17 @@ func (l *Layer) Check(in int) error {
 
 // Net is a chain of layers that is ready to compute. It is safe for many goroutines.
 type Net struct {
-	stages []stage
-	wide   int // of what a stage gives
-	room   int // of a stage
+	stages  []stage
+	wide    int // of what a stage gives
+	scratch int // of a stage
 }
 
 // stage is a layer that is ready to compute.
 type stage interface {
-	// apply writes h(x) to h, another slice than x; it may write to room.
-	apply(h, x, room []float64)
+	// apply writes h(x) to h, another slice than x; it may write to scratch.
+	apply(h, x, scratch []float64)
 	out() int
-	room() int
+	scratch() int
 }
 
 // NewNet makes a chain of layers, each of which takes what the one before gives. They must
@@ -248,7 +248,7 @@ func NewNet(layers []Layer) *Net {
 			s = newDense(&layers[i])
 		}
 		n.stages = append(n.stages, s)
-		n.wide, n.room = max(n.wide, s.out()), max(n.room, s.room())
+		n.wide, n.scratch = max(n.wide, s.out()), max(n.scratch, s.scratch())
 	}
 	return n
 }
@@ -261,19 +261,19 @@ func (n *Net) Out(in int) int {
 	return n.stages[len(n.stages)-1].out()
 }
 
-// Room is how many numbers Apply needs beside its result.
-func (n *Net) Room() int { return 2*n.wide + n.room }
+// Scratch is how many numbers Apply needs beside its result.
+func (n *Net) Scratch() int { return 2*n.wide + n.scratch }
 
-// Apply writes h(x) to dst [Out], another slice than x, in room of its own. Terms are added in
+// Apply writes h(x) to dst [Out], another slice than x, in scratch of its own. Terms are added in
 // the order of x: zeros of x cost nothing.
-func (n *Net) Apply(dst, x, room []float64) {
-	a, b := room[:n.wide], room[n.wide:2*n.wide]
+func (n *Net) Apply(dst, x, scratch []float64) {
+	a, b := scratch[:n.wide], scratch[n.wide:2*n.wide]
 	for i, s := range n.stages {
 		h := a[:s.out()]
 		if i == len(n.stages)-1 {
 			h = dst[:s.out()]
 		}
-		s.apply(h, x, room[2*n.wide:])
+		s.apply(h, x, scratch[2*n.wide:])
 		x = h
 		a, b = b, a
 	}
@@ -305,12 +305,12 @@ func newDense(l *Layer) *dense {
 	return d
 }
 
-func (l *dense) out() int  { return l.Out() }
-func (l *dense) room() int { return l.places }
+func (l *dense) out() int     { return l.Out() }
+func (l *dense) scratch() int { return l.places }
 
-func (l *dense) apply(h, x, room []float64) {
+func (l *dense) apply(h, x, scratch []float64) {
 	if l.Image != nil {
-		l.convolve(h, x, room)
+		l.convolve(h, x, scratch)
 	} else {
 		times(h, x, l.turned)
 	}
@@ -344,10 +344,10 @@ func times(h, x, w []float64) {
 }
 
 // convolve writes what the kernels make of an image to h.
-func (l *dense) convolve(h, x, room []float64) {
+func (l *dense) convolve(h, x, scratch []float64) {
 	rows, cols := l.Image.Convolution.Out()
 	size, m, pool := l.Image.Patch(), len(l.Weights), l.Image.Pooling(1).Size
-	patches, z := room[:rows*cols*size], room[rows*cols*size:][:m]
+	patches, z := scratch[:rows*cols*size], scratch[rows*cols*size:][:m]
 	if l.Image.Pad > 0 {
 		clear(patches)
 	}

@@ -51,16 +51,16 @@ func TestNet(t *testing.T) {
 			h = next
 		}
 		got := make([]float64, net.Out(len(x)))
-		net.Apply(got, x, make([]float64, net.Room()))
+		net.Apply(got, x, make([]float64, net.Scratch()))
 		for o, v := range got {
 			if v != h[o] {
 				t.Errorf("%d layers: feature %d is %v, want %v", n, o, v, h[o])
 			}
 		}
 	}
-	room, dst := make([]float64, 100), make([]float64, 3)
+	scratch, dst := make([]float64, 100), make([]float64, 3)
 	net := NewNet(layers)
-	if n := testing.AllocsPerRun(100, func() { net.Apply(dst, x, room) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { net.Apply(dst, x, scratch) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 	bad := layers[0]

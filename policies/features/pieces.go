@@ -68,7 +68,7 @@ type cut struct {
 
 func (p *Pieces) stage() stage { return &cut{p, p.out()} }
 func (c *cut) out() int        { return c.outs }
-func (c *cut) room() int       { return 0 }
+func (c *cut) scratch() int    { return 0 }
 
 func (c *cut) apply(h, x, _ []float64) {
 	at := len(c.Keep)
@@ -113,7 +113,7 @@ func (p *Products) check(in int) error {
 }
 
 func (p *Products) stage() stage { return p }
-func (p *Products) room() int    { return 0 }
+func (p *Products) scratch() int { return 0 }
 
 func (p *Products) apply(h, x, _ []float64) {
 	at := copy(h, x[:p.In])

@@ -53,8 +53,8 @@ func TestSpecialLayers(t *testing.T) {
 				t.Fatalf("%s: %v, %d features", c.name, err, l.Out())
 			}
 			net := NewNet([]Layer{l})
-			got, room := make([]float64, len(c.want)), make([]float64, net.Room())
-			if n := testing.AllocsPerRun(10, func() { net.Apply(got, c.x, room) }); n != 0 {
+			got, scratch := make([]float64, len(c.want)), make([]float64, net.Scratch())
+			if n := testing.AllocsPerRun(10, func() { net.Apply(got, c.x, scratch) }); n != 0 {
 				t.Errorf("%s: %v allocations", c.name, n)
 			}
 			if !reflect.DeepEqual(got, c.want) {
@@ -155,8 +155,8 @@ func FuzzLayer(f *testing.F) {
 			return
 		}
 		net, r := NewNet([]Layer{l}), rand.New(rand.NewPCG(1, 1))
-		h, room := make([]float64, net.Out(3)), make([]float64, net.Room())
-		net.Apply(h, []float64{r.NormFloat64(), 0, r.NormFloat64()}, room)
+		h, scratch := make([]float64, net.Out(3)), make([]float64, net.Scratch())
+		net.Apply(h, []float64{r.NormFloat64(), 0, r.NormFloat64()}, scratch)
 		b, err := json.Marshal(l)
 		if err != nil {
 			t.Fatal(err)

@@ -137,7 +137,7 @@ func (f *Forest) stage() stage {
 	return g
 }
 
-func (g *grown) room() int { return 0 }
+func (g *grown) scratch() int { return 0 }
 
 func (g *grown) apply(h, x, _ []float64) {
 	copy(h, g.Base)

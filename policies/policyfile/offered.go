@@ -268,14 +268,14 @@ func dot32(g []float64, z []float32) (s float64) {
 // Offered is a set of actions that a decision may take, ready for a policy's scores. Make one by
 // NewOffered; it is for one goroutine.
 type Offered struct {
-	p     *Policy
-	names []string
-	seen  map[string]struct{}
-	at    []int32     // of each, its number in the catalogue; −1: it is described
-	z     [][]float32 // of each component, what its encoder gives [Len×n], of those that are described
-	own   [][]int32   // and their places of rows of their own; −1: none
-	raw   []float64   // of the names of ItemInputs
-	room  []float64
+	p       *Policy
+	names   []string
+	seen    map[string]struct{}
+	at      []int32     // of each, its number in the catalogue; −1: it is described
+	z       [][]float32 // of each component, what its encoder gives [Len×n], of those that are described
+	own     [][]int32   // and their places of rows of their own; −1: none
+	raw     []float64   // of the names of ItemInputs
+	scratch []float64
 }
 
 // NewOffered returns an empty set for a policy.
@@ -284,7 +284,7 @@ func (p *Policy) NewOffered() *Offered {
 		len(p.parts)), raw: make([]float64, p.items.Dim())}
 	for i := range p.parts {
 		if it := p.parts[i].Items; it != nil {
-			o.room = slices.Grow(o.room, it.Dim())
+			o.scratch = slices.Grow(o.scratch, it.Dim())
 		}
 	}
 	return o
@@ -362,7 +362,7 @@ func (o *Offered) add(action string, raw []float64) error {
 		if at >= 0 {
 			continue
 		}
-		z := o.room[:it.Dim()]
+		z := o.scratch[:it.Dim()]
 		for j, from := range p.parts[i].itemPlace {
 			z[j] = raw[from]
 		}

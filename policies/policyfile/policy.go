@@ -87,7 +87,7 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 				q.itemPlace = append(q.itemPlace, p.items.Feature(name))
 			}
 		}
-		wide, deep, room = max(wide, c.Encoder.Dim()), max(deep, c.Dim()), max(room, q.net.Room())
+		wide, deep, room = max(wide, c.Encoder.Dim()), max(deep, c.Dim()), max(room, q.net.Scratch())
 		p.parts = append(p.parts, q)
 	}
 	p.pool = &sync.Pool{New: func() any {

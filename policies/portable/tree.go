@@ -133,7 +133,7 @@ func (b *builder) tree(i, t, first int, h, pi []float64, known facts) *Node {
 		return b.node(i, t, first, first, h, pi, known)
 	}
 	last := make([]float64, b.rest[i].Out(len(h)))
-	b.rest[i].Apply(last, h, make([]float64, b.rest[i].Room()))
+	b.rest[i].Apply(last, h, make([]float64, b.rest[i].Scratch()))
 	scores, one := make([]float64, len(pi)), make([]float64, len(pi))
 	for a, w := range c.Weights {
 		scores[a] = features.Dot(w, last)

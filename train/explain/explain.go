@@ -280,10 +280,10 @@ func (e *Explanation) permute(ctx context.Context, seed uint64) error {
 
 // contexts are rows by the names of their values, as they are logged.
 type contexts struct {
-	names *features.Encoder // raw; a name that a row lacks is NaN
-	rows  logs.Contexts
-	last  int // row that is in room
-	room  []float64
+	names   *features.Encoder // raw; a name that a row lacks is NaN
+	rows    logs.Contexts
+	last    int // row that is in scratch
+	scratch []float64
 }
 
 // read reads the rows of a log by all names that it has; e is an encoder that imputes.
@@ -306,11 +306,11 @@ func read(log *logs.Log, e *features.Encoder) (*contexts, error) {
 // at is the value of a name in a row, NaN where it is missing.
 func (c *contexts) at(row int, name string) float64 {
 	if c.last != row {
-		c.rows.Row64(row, c.room)
+		c.rows.Row64(row, c.scratch)
 		c.last = row
 	}
 	if j := c.names.Feature(name); j >= 0 {
-		return c.room[j]
+		return c.scratch[j]
 	}
 	return math.NaN()
 }

@@ -300,18 +300,18 @@ func (l *log) columnsOf(all []*Partial) {
 // Errors: those of same, missing shards.
 func ByNumber[T any](partials []T, shard func(*T) logs.Shard, same func(first, was, p *T) error) ([]*T, error) {
 	if len(partials) == 0 {
-		return nil, errors.New("there are no parts to merge")
+		return nil, errors.New("there are no partial results to merge")
 	}
 	first := shard(&partials[0])
 	if first.Of < 1 || first.Of > logs.MostShards {
-		return nil, fmt.Errorf("part 1 is of shard %s: there is none", first)
+		return nil, fmt.Errorf("partial result 1 is of shard %s: there is none", first)
 	}
 	all := make([]*T, first.Of)
 	for i := range partials {
 		p := &partials[i]
 		s := shard(p)
 		if s.Number < 1 || s.Number > s.Of || s.Of > logs.MostShards {
-			return nil, fmt.Errorf("part %d is of shard %s: there is none", i+1, s)
+			return nil, fmt.Errorf("partial result %d is of shard %s: there is none", i+1, s)
 		}
 		if s.Of != first.Of {
 			return nil, fmt.Errorf("shards %s and %s are of another number of shards: merge those of one command",
@@ -344,7 +344,7 @@ func whole(partials []Partial) ([]*Partial, error) {
 		switch {
 		case p.Summary == nil || p.Report.K != len(p.Actions) || p.Complete &&
 			(p.Report.Rows < 1 || len(p.Span.Actions) != len(p.Actions)):
-			return fmt.Errorf("the part of shard %s is none of an inspection", p.Shard)
+			return fmt.Errorf("the partial result of shard %s is none of an inspection", p.Shard)
 		case p.Of != first.Of || p.Within != first.Within || !slices.Equal(p.Actions, first.Actions):
 			return fmt.Errorf("shards %s and %s are of different files, actions or options: merge those of one "+
 				"command, "+

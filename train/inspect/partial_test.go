@@ -321,7 +321,7 @@ func TestCombine_FindsRowsInTwoShards(t *testing.T) {
 	refused("different files", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Categories = []string{"x_a"} }))
 	broken := all[1]
 	broken.Summary = nil
-	refused("the part of shard 2/2 is none of an inspection", all[0], broken)
+	refused("the partial result of shard 2/2 is none of an inspection", all[0], broken)
 	text, err := json.Marshal(all[1])
 	if err == nil {
 		err = json.Unmarshal([]byte(strings.Replace(string(text), `"rows by action":[`, `"rows by action":[1,`, 1)), &broken)

@@ -53,7 +53,7 @@ func (t *through) Row64(i int, dst []float64) {
 	d := t.Contexts.Dim()
 	buf, _ := t.buffers.Get().(*[]float64)
 	if buf == nil {
-		of := make([]float64, d+t.net.Room())
+		of := make([]float64, d+t.net.Scratch())
 		buf = &of
 	}
 	x := (*buf)[:d]

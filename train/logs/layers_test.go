@@ -28,7 +28,7 @@ func TestThrough(t *testing.T) {
 	net := features.NewNet(layers)
 	want := make([]float64, 2*x.Len())
 	for i := range x.Len() {
-		net.Apply(want[2*i:2*i+2], x.Data[3*i:3*i+3], make([]float64, net.Room()))
+		net.Apply(want[2*i:2*i+2], x.Data[3*i:3*i+3], make([]float64, net.Scratch()))
 	}
 	lazy := &through{Contexts: x, net: net, dim: 2}
 	for _, threads := range []int{1, 3} {

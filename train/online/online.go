@@ -4,9 +4,9 @@
 //
 // # Why it may
 //
-// In an order of the clusters (groups, or rows that have none) that what they say had no part in,
-// the model of cluster i is a function of clusters before i. Given those, cluster i is drawn as if they
-// were not: X of package certify stays unbiased, each factor
+// Put the clusters (groups, and rows without one) in an order that does not depend on what they say.
+// The model of cluster i is then a function of the clusters before it. Given these, cluster i is drawn
+// as if there were no model: X of package certify stays unbiased, each factor
 // 1 − ℓX has the mean 1 − ℓR, and their product over (1 − ℓR)ⁿ the mean 1, by induction. ℓ does not
 // depend on rows, so under drift, too, the bound is of the mean over the clusters (1 − ℓR̄ is
 // the larger, by the means). It is one more kind in the mixture of package certify.

@@ -124,9 +124,9 @@ func (t *sample) most(d *Data, target Target, given float64) (float64, error) {
 			"which a log or a target with probabilities of logged actions alone does not show: set max-weight "+
 			"(setting max-weight), or take normal or bootstrap", t.method.Name, target.Name)
 	}
-	most, room := max(1, slices.Max(d.W)), make([]float64, t.log.MostOptions())
+	most, scratch := max(1, slices.Max(d.W)), make([]float64, t.log.MostOptions())
 	for i := range t.n {
-		row, pi0 := room[:t.log.Options(i)], t.log.Pi0(i)
+		row, pi0 := scratch[:t.log.Options(i)], t.log.Pi0(i)
 		if err := target.Row(row, i); err != nil {
 			return 0, err
 		}

@@ -435,9 +435,9 @@ func (t *sample) policy(target Target, whole int) (*Data, spread, error) {
 func (t *sample) predict(d *Data, target Target, model Model) error {
 	d.Direct, d.Predicted = make([]float64, t.n), make([]float64, t.n)
 	most := t.log.MostOptions()
-	room, all := make([]float64, most), make([]float64, most)
+	scratch, all := make([]float64, most), make([]float64, most)
 	for i := range t.n {
-		row, predicted := room[:t.log.Options(i)], all[:t.log.Options(i)]
+		row, predicted := scratch[:t.log.Options(i)], all[:t.log.Options(i)]
 		if err := target.Row(row, i); err != nil {
 			return err
 		}

@@ -126,7 +126,7 @@ func learned(loggers []Target, judge *provenance.Judge) string {
 	return ""
 }
 
-// logged is the probability of the logged action of row i; row is room.
+// logged is the probability of the logged action of row i; row is scratch.
 func (target *Target) logged(row []float64, i int, log *logs.Log) (float64, error) {
 	if target.Row == nil {
 		if len(target.Logged) != log.Len() {

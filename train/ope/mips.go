@@ -35,9 +35,9 @@ func (t *sample) marginal(target Target) func(clusters int) []float64 {
 		if w, ok := made[clusters]; ok {
 			return w
 		}
-		of, w, room := t.clusters(clusters), make([]float64, t.n), make([]float64, t.log.MostOptions())
+		of, w, scratch := t.clusters(clusters), make([]float64, t.n), make([]float64, t.log.MostOptions())
 		for i := range w {
-			row, pi0, chosen := room[:t.log.Options(i)], t.log.Pi0(i), t.log.Chosen(i)
+			row, pi0, chosen := scratch[:t.log.Options(i)], t.log.Pi0(i), t.log.Chosen(i)
 			if err := target.Row(row, i); err != nil { // it was read before
 				w[i] = math.NaN()
 				continue

@@ -273,7 +273,7 @@ func collect(partials []Partial) ([]*Partial, error) {
 	return inspect.ByNumber(partials, shard, func(first, was, p *Partial) error {
 		switch {
 		case len(p.Square) != len(p.Sum)*(len(p.Sum)+1)/2:
-			return fmt.Errorf("the part of shard %s is none of an evaluation", p.Shard)
+			return fmt.Errorf("the partial result of shard %s is none of an evaluation", p.Shard)
 		case p.Of != first.Of || p.Delta != first.Delta:
 			return fmt.Errorf("shards %s and %s are of different targets, logs or options: merge those of one command",
 				first.Shard, p.Shard)
@@ -378,7 +378,7 @@ func (m moments) result(p Partial) Result {
 			Name:         t.Name,
 			MeanWeight:   w.Value,
 			MeanWeightSE: w.SE,
-			Uncertified: "parts are merged without a guarantee: " +
+			Uncertified: "partial results are merged without a guarantee: " +
 				"opl certify --any-time --shard gives one of a policy file, evaluate without --shard of any target",
 		}
 		estimates[j] = map[string]ratio{}

@@ -101,7 +101,7 @@ func writeScores(ctx context.Context, write func(score) error, plays func() func
 	const share = 64
 	most := l.MostOptions()
 	block := max(1, min(64*share, (1<<20)/max(1, most)))
-	of, rooms, errs := make([]func([]float64, int) error, threads), make([][]float64, threads),
+	of, scratch, errs := make([]func([]float64, int) error, threads), make([][]float64, threads),
 		make([]error, threads)
 	logged, all := make([]float64, block), []float64(nil)
 	if listed {
@@ -115,10 +115,10 @@ func writeScores(ctx context.Context, write func(score) error, plays func() func
 		n := min(block, l.Len()-from)
 		workers.Do(threads, (n+share-1)/share, func(worker, part int) {
 			if of[worker] == nil {
-				of[worker], rooms[worker] = plays(), make([]float64, most)
+				of[worker], scratch[worker] = plays(), make([]float64, most)
 			}
 			for i := part * share; i < min(n, (part+1)*share); i++ {
-				pi := rooms[worker]
+				pi := scratch[worker]
 				if listed {
 					pi = all[i*most:]
 				}

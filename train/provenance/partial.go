@@ -188,7 +188,7 @@ func byNumber(partials []Partial) ([]*Partial, error) {
 		func(first, was, p *Partial) error {
 			switch {
 			case p.On == nil || p.Found == nil || p.Found.Shard != p.Shard:
-				return fmt.Errorf("the part of shard %s is none of a guarantee", p.Shard)
+				return fmt.Errorf("the partial result of shard %s is none of a guarantee", p.Shard)
 			case p.Of != first.Of:
 				return fmt.Errorf("shards %s and %s are of different policies, logs or options: merge those of one "+
 					"command", first.Shard, p.Shard)

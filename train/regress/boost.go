@@ -365,7 +365,7 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 	if len(out) > 0 {
 		r.losses = append(r.losses, t.loss(out, judged))
 	}
-	g := &grower{binned: t.b, o: t.o, room: make([]int32, len(teach)), grads: make([]pair, t.b.n),
+	g := &grower{binned: t.b, o: t.o, scratch: make([]int32, len(teach)), grads: make([]pair, t.b.n),
 		ordered: make([]pair, len(teach)), best: make([][2]split, len(t.b.columns)),
 		order: make([][]ranked, len(t.b.columns))}
 	grown := &features.Forest{Base: []float64{base}}

@@ -159,7 +159,7 @@ func scores(t testing.TB, f *features.Forest, x regress.Matrix) []float64 {
 	}
 	net := features.NewNet([]features.Layer{l})
 	out := make([]float64, x.Len()*l.Out())
-	room := make([]float64, net.Room())
+	room := make([]float64, net.Scratch())
 	for i := range x.Len() {
 		net.Apply(out[i*l.Out():(i+1)*l.Out()], x.Data[i*x.Width:(i+1)*x.Width], room)
 	}

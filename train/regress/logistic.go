@@ -149,7 +149,7 @@ type objective struct {
 
 	n             float64 // rows, or sets
 	losses        []float64
-	grads, scores [][]float64 // by chunk, by seat
+	grads, scores [][]float64 // by chunk, by thread
 	at, grad      []float64   // what was asked for last, in units
 	theta         []float64
 	value         float64
@@ -184,8 +184,8 @@ func minimize(ctx context.Context, x Design, k int, all []block, o Options, loss
 		f.grads[c] = make([]float64, d)
 	}
 	f.scores = make([][]float64, max(1, min(o.Threads, chunks)))
-	for seat := range f.scores {
-		f.scores[seat] = make([]float64, widest*k)
+	for thread := range f.scores {
+		f.scores[thread] = make([]float64, widest*k)
 	}
 	f.compute(start)
 	least := f.value
@@ -256,11 +256,11 @@ func (f *objective) compute(at []float64) {
 		floats.MulTo(f.theta, f.at, f.o.Units)
 	}
 	chunks := len(f.grads)
-	workers.Do(len(f.scores), chunks, func(seat, c int) {
+	workers.Do(len(f.scores), chunks, func(thread, c int) {
 		clear(f.grads[c])
 		f.losses[c] = 0
 		for _, b := range f.blocks[c*len(f.blocks)/chunks : (c+1)*len(f.blocks)/chunks] {
-			z := f.scores[seat][:(b.to-b.from)*f.k]
+			z := f.scores[thread][:(b.to-b.from)*f.k]
 			f.x.Pass(f.grads[c], f.theta, z, f.k, b.from, b.to, func() {
 				if f.o.Offset != nil {
 					floats.Add(z, f.o.Offset[b.from*f.k:b.to*f.k])

@@ -49,7 +49,7 @@ type grower struct {
 	*binned
 	o       BoostOptions
 	rows    []int32 // those of each node are next to each other, in their order
-	room    []int32
+	scratch []int32
 	grads   []pair // by row of the design
 	ordered []pair // those of the rows of one node
 	nodes   []branch
@@ -121,11 +121,11 @@ func (g *grower) cut(at int, last bool) {
 			g.rows[left] = r
 			left++
 		} else {
-			g.room[right] = r
+			g.scratch[right] = r
 			right++
 		}
 	}
-	copy(g.rows[left:n.to], g.room[:right])
+	copy(g.rows[left:n.to], g.scratch[:right])
 	n.left, n.right = len(g.nodes), len(g.nodes)+1
 	sum := n.split.left
 	one := branch{from: n.from, to: left, depth: n.depth + 1, sum: sum}

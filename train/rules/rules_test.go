@@ -135,7 +135,7 @@ func TestForest_PlaysAsTheTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		net := features.NewNet(layers)
-		h, room := make([]float64, 3), make([]float64, net.Room())
+		h, room := make([]float64, 3), make([]float64, net.Scratch())
 		for i := range x.Len() {
 			row := x.Data[i*x.Width : (i+1)*x.Width]
 			net.Apply(h, row, room)

@@ -22,10 +22,10 @@ import (
 	"opl/train/logs"
 )
 
-// Duplicates says what becomes of ids that come more than once.
+// Duplicates says how ids that come more than once are treated.
 type Duplicates string
 
-// What becomes of them.
+// Ways to treat ids that come more than once.
 const (
 	Refuse Duplicates = "error"
 	First  Duplicates = "first" // the others are left out

@@ -37,12 +37,12 @@ func ReadRewards(path string, d Duplicates) (*Rewards, error) {
 	return r, r.Read(path, d)
 }
 
-// NewRewards are none yet. Columns of files that are read have the names that o says, others are left alone then.
+// NewRewards makes an empty set of rewards, which Read fills. Columns have the names that o gives; others are ignored.
 func NewRewards(o logs.Options) *Rewards {
 	return &Rewards{reading: o, of: map[string]reward{}, others: map[string]map[string]reward{}}
 }
 
-// Read adds those of another file: a decision_id that is in both is there twice.
+// Read adds the rewards of another file. A decision_id that is in both files is a duplicate.
 func (r *Rewards) Read(path string, d Duplicates) (err error) {
 	rows, err := logs.OpenRows(path, r.reading)
 	if err != nil {

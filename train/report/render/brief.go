@@ -16,17 +16,17 @@ import (
 	"opl/train/report/table"
 )
 
-// room is how many lines of a short text follow the first one.
-const room = 10
+// below is how many lines of a short text follow the first one.
+const below = 10
 
-// brief is a text of at most 1 + room lines that begins with the conclusion and what to do next. What doubts or
+// brief is a text of at most 1 + below lines that begins with the conclusion and what to do next. What doubts or
 // refuses is never left out: what has no room in full is named.
 type brief struct {
 	strings.Builder          // the conclusion, and what always follows it
 	doubts          []doubt  // in order of what weighs most
 	table           []string // head and rows, of what
 	what            string
-	fewest          int      // lines of the table that are shown even where doubts need the room
+	fewest          int      // lines of the table that are shown even where doubts need the space
 	legend          string   // below the table, if not empty
 	notes           []string // as many as there is room for
 }
@@ -86,7 +86,7 @@ func (b *brief) doubted(n int) []string {
 // to writes the text: what doubts before the table, and notes last.
 func (b *brief) to(w io.Writer) error {
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	left := room + 1 - len(lines)
+	left := below + 1 - len(lines)
 	if b.legend != "" {
 		left--
 	}
@@ -129,7 +129,7 @@ func (b *brief) guaranteed(s provenance.Statement) {
 	if d := s.Decided(); d != nil {
 		var t strings.Builder
 		_ = table.Columns(&t, "  ", append([][]string{outcomesHead}, outcomes(d)...)) // a builder takes all
-		b.table, b.fewest = strings.Split(strings.TrimRight(t.String(), "\n"), "\n"), room
+		b.table, b.fewest = strings.Split(strings.TrimRight(t.String(), "\n"), "\n"), below
 		b.notes = append(b.notes, conditionsOf(d)...)
 	}
 }

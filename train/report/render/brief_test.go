@@ -33,7 +33,7 @@ func TestBrief_NamesWhatDoubts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, text := range []string{logged.String(), chosen.String()} {
-			if strings.Count(text, "\n") > 1+room || strings.Contains(text, "\n\n") {
+			if strings.Count(text, "\n") > 1+below || strings.Contains(text, "\n\n") {
 				t.Errorf("%d doubts:\n%s", n, text)
 			}
 			for i := range n {
