@@ -136,21 +136,30 @@ func (b *brief) guaranteed(s provenance.Statement) {
 
 // concluded is the conclusion of a statement in a line: what the policy earns at least, and what to do next.
 func concluded(s provenance.Statement, next string) string {
+	u, at, who := unitsOf(s), "", "the logging policy"
 	if d := s.Decided(); d != nil {
 		if d.Answer != provenance.Ship {
 			next = "keep what plays"
 		}
 		return strings.TrimSuffix(answer(d), ".") + "; next: " + next
 	}
+	if s.AnyTime {
+		at = " at any time"
+	}
+	if s.Files > 1 {
+		who = "what logged these rows"
+	}
 	switch s.Verdict {
+	case provenance.Better:
+		return fmt.Sprintf("better than %s: it earns at least %s, at least %s more,%s with probability %v; next: %s",
+			who, u.Least(s.Guaranteed), u.LeastWidth(-s.Gain.Risk), at, 1-s.Delta, next)
 	case provenance.Doubted:
 		return "doubted: the log contradicts what the bounds assume; next: opl inspect, and repair the log"
 	case provenance.Vacuous:
-		next = "log more rows, with more randomness"
-	case provenance.NotShown:
-		next = "keep what plays, or log more rows"
+		return "nothing is guaranteed: the bound allows the least reward; next: log more rows, with more randomness"
 	}
-	return promised(s) + "; next: " + next
+	return fmt.Sprintf("not shown to be better than %s: it earns at least %s%s with probability %v; next: keep what "+
+		"plays, or log more rows", who, u.Least(s.Guaranteed), at, 1-s.Delta)
 }
 
 // BriefCertificate prints the statement about a log in a few lines.

@@ -96,40 +96,10 @@ func unitsOf(s provenance.Statement) logs.Units {
 	return logs.Units{Low: s.RewardMin, High: s.RewardMax}
 }
 
-// verdict is that of a statement in words.
-func verdict(s provenance.Statement) string {
-	who := "the logging policy"
-	if s.Circumstances != nil && s.Files > 1 {
-		who = "what logged these rows"
-	}
-	return map[provenance.Verdict]string{
-		provenance.Better:   "better than " + who,
-		provenance.NotShown: "not shown to be better than " + who,
-		provenance.Vacuous:  "nothing is guaranteed: the bound allows the least reward",
-		provenance.Doubted: "not shown to be better than " + who +
-			", for the log contradicts what the bounds assume",
-	}[s.Verdict]
-}
-
-// promised is the verdict with what the policy earns at least.
-func promised(s provenance.Statement) string {
-	if s.Verdict == provenance.Vacuous || s.Verdict == provenance.Doubted {
-		return verdict(s)
-	}
-	u, more := unitsOf(s), ""
-	if s.Verdict == provenance.Better {
-		more = fmt.Sprintf(", at least %s more,", u.LeastWidth(s.GainAtLeast()))
-	}
-	if s.AnyTime {
-		more += " at any time"
-	}
-	return fmt.Sprintf("%s: it earns at least %s%s with probability %v", verdict(s), u.Least(s.Promise()), more, 1-s.Delta)
-}
-
 // guarantee says what is guaranteed, in the same words wherever it is shown.
 func guarantee(s provenance.Statement) []html.Fact {
 	u := unitsOf(s)
-	rows, at, over := fmt.Sprintf("%d rows", s.N), "", "it"
+	rows, who, at, over := fmt.Sprintf("%d rows", s.N), "the logging policy", "", "it"
 	if s.Groups > 0 {
 		rows = fmt.Sprintf("%d groups of %d rows", s.Groups, s.N)
 	}
@@ -137,7 +107,7 @@ func guarantee(s provenance.Statement) []html.Fact {
 		rows = strings.Replace(rows, "rows", "lists", 1)
 	}
 	if s.Files > 1 {
-		rows = fmt.Sprintf("%s of %d files", rows, s.Files)
+		rows, who = fmt.Sprintf("%s of %d files", rows, s.Files), "what logged these rows"
 		over = "the policies that logged them, each with the share of its rows,"
 	}
 	if s.AnyTime {
@@ -147,10 +117,17 @@ func guarantee(s provenance.Statement) []html.Fact {
 	if s.Gain != nil {
 		logged += fmt.Sprintf("; gain over %s at least %s", over, u.LeastWidth(-s.Gain.Risk))
 	}
+	verdict := map[provenance.Verdict]string{
+		provenance.Better:   "better than " + who,
+		provenance.NotShown: "not shown to be better than " + who,
+		provenance.Vacuous:  "nothing is guaranteed: the bound allows the least reward",
+		provenance.Doubted: "not shown to be better than " + who +
+			", for the log contradicts what the bounds assume",
+	}[s.Verdict]
 	facts := []html.Fact{
 		fact("guaranteed", "at least %s%s with probability %v, by %s on %s", u.Least(s.Guaranteed), at, 1-s.Delta,
 			s.Best().Name, rows),
-		{Name: "logging", Value: logged}, {Name: "verdict", Value: verdict(s)},
+		{Name: "logging", Value: logged}, {Name: "verdict", Value: verdict},
 	}
 	if s.Contradicted != "" {
 		facts = append(facts, fact("doubt", "%s", s.Contradicted))

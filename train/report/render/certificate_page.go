@@ -44,7 +44,21 @@ func guaranteeSection(s provenance.Statement) html.Section {
 }
 
 // sentence is the verdict in a sentence.
-func sentence(s provenance.Statement) string { return capital(promised(s)) + "." }
+func sentence(s provenance.Statement) string {
+	u := unitsOf(s)
+	sure := fmt.Sprintf("with probability %v", 1-s.Delta)
+	least := fmt.Sprintf("It earns at least %s", u.Least(s.Promise()))
+	switch s.Verdict {
+	case provenance.Better:
+		return fmt.Sprintf("%s, and at least %s more than what logged the rows, %s.", least,
+			u.LeastWidth(s.GainAtLeast()), sure)
+	case provenance.Vacuous:
+		return "Nothing is guaranteed: the bound allows the least reward."
+	case provenance.Doubted:
+		return "Not shown to be better than what logged the rows, for the log contradicts what the bounds assume."
+	}
+	return fmt.Sprintf("%s, %s; it is not shown to earn more than what logged the rows.", least, sure)
+}
 
 // toneOf is how the verdict speaks.
 func toneOf(s provenance.Statement) html.Tone {
