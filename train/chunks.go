@@ -21,17 +21,35 @@ type Chunked struct {
 // LearnChunks runs the recipe once for each chunk: from the rows that teach and the chunks
 // before it learns the policy and the models that the rows of the chunk certify, so that all chunks
 // but the last teach, too. What is certified is the mixture of these policies, see
-// [certify.Chunks]. Certifying is not used; of c, progress and epochs of chunks after the first have
-// stages such as "chunk 2, prior".
+// [certify.Chunks]. Certifying is not used.
+//
+// Of c it uses the prior's mean as the start, the epochs (half of them) and learning rate of the learners, batch size,
+// seed, element type, δ and progress; progress and epochs of chunks after the first have stages such as "chunk 2,
+// prior". The judge is that of the log; nil: bounds are computed, and nothing is certified.
 func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config,
 	chunks [][]int) (*Chunked, error) {
 	if r.Teaching == nil || len(chunks) == 0 {
 		return nil, fmt.Errorf("train: %d rows to learn from and %d chunks, want some of each", len(r.Teaching),
 			len(chunks))
 	}
+	if !(r.Floor >= 0 && r.Floor < 1) {
+		return nil, fmt.Errorf("train: floor %v is outside [0, 1)", r.Floor)
+	}
+	if !c.checked {
+		if err := log.Learnable(); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if c.items, err = itemsOf(log); err != nil {
 		return nil, err
+	}
+	c.checked = true
+	where := func(k int) string {
+		if len(chunks) == 1 {
+			return ""
+		}
+		return fmt.Sprintf("chunk %d of %d: ", k+1, len(chunks))
 	}
 	out := &Chunked{}
 	var parts []certify.Chunk
@@ -39,13 +57,10 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 	for k, rows := range chunks {
 		for _, i := range rows {
 			if i < 0 || i >= log.Len() {
-				return nil, fmt.Errorf("chunk %d of %d: certify: there is no row %d in a log of %d", k+1,
-					len(chunks), i,
-					log.Len())
+				return nil, fmt.Errorf("%scertify: there is no row %d in a log of %d", where(k), i, log.Len())
 			}
 		}
 		one, config := r, c
-		one.part = true
 		one.Teaching, one.Certifying = slices.Concat(append([][]int{r.Teaching}, chunks[:k]...)...), rows
 		if k > 0 {
 			stage := fmt.Sprintf("chunk %d, ", k+1)
@@ -56,9 +71,9 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 				config.Epoch = func(e Epoch) bool { e.Stage = stage + e.Stage; return c.Epoch(e) }
 			}
 		}
-		p, err := one.Learn(ctx, nil, log, config)
+		p, err := one.learn(ctx, log, config)
 		if err != nil {
-			return nil, fmt.Errorf("chunk %d of %d: %w", k+1, len(chunks), err)
+			return nil, fmt.Errorf("%s%w", where(k), err)
 		}
 		if out.Parts = append(out.Parts, p); log.Choices != nil && len(r.tried(log, one.Teaching)) < len(one.Teaching) {
 			r.kept = p.Learner

@@ -60,7 +60,7 @@ func TestLearnChunks(t *testing.T) {
 		"chunk 2":              {chunks[0], nil},
 		"taught the policy":    {chunks[0], teaching},
 		"is given twice":       {chunks[0][:9], slices.Concat(chunks[1], chunks[1])},
-		"chunk 1 of 1: certif": {{3000}},
+		"chunk 2 of 2: certif": {chunks[0], {3000}},
 	} {
 		if _, err := r.LearnChunks(context.Background(), provenance.New(log), log, c, chunks); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -46,7 +46,7 @@ type Direct struct {
 type tuned struct {
 	kind
 	weight float64 // w_m
-	prior  *prior
+	tuning *tuning
 }
 
 // kind is a way to learn scores.
@@ -55,13 +55,13 @@ type kind struct {
 	// fits says whether it is of use for a table.
 	fits func(t *table) bool
 	// tune chooses what fit needs; nil: nothing.
-	tune func(ctx context.Context, t *table, rows []int) (*prior, error)
+	tune func(ctx context.Context, t *table, rows []int) (*tuning, error)
 	// fit learns from rows the layers that give the scores [K].
-	fit func(ctx context.Context, t *table, rows []int, p *prior) ([]features.Layer, error)
+	fit func(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error)
 }
 
-// prior is how contexts are expanded, and how large the coefficients of what comes out are.
-type prior struct {
+// tuning is how contexts are expanded, and how large the coefficients of what comes out are.
+type tuning struct {
 	before []features.Layer
 	scales regress.Scales
 }
@@ -98,20 +98,16 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, e
 	if err := d.tune(ctx, t); err != nil {
 		return Share{}, err
 	}
-	var beside errgroup.Group
-	if beside.SetLimit(t.threads); len(t.x.Data) > mostScaling { // each kind takes memory
-		beside.SetLimit(1)
+	threads := t.threads
+	if len(t.x.Data) > mostScaling { // each kind takes memory
+		threads = 1
 	}
 	chains := make([][]features.Layer, len(d.tuned))
-	for m, of := range d.tuned {
-		beside.Go(func() (err error) {
-			if chains[m], err = of.fit(ctx, t, t.all(), of.prior); err != nil {
-				err = fmt.Errorf("train: %s: %w", of.name, err)
-			}
-			return err
-		})
-	}
-	if err := beside.Wait(); err != nil {
+	err := d.each(threads, func(m int, of *tuned) (err error) {
+		chains[m], err = of.fit(ctx, t, t.all(), of.tuning)
+		return err
+	})
+	if err != nil {
 		return Share{}, err
 	}
 	k, m := t.k, len(chains)
@@ -126,6 +122,21 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, e
 		layers = []features.Layer{{Branches: &features.Branches{In: t.x.Width, Chains: chains}}}
 	}
 	return Share{1, theta, Layered(layers)}, nil
+}
+
+// each works on the kinds that are in use, several at a time, and names the kind in an error.
+func (d *Direct) each(threads int, work func(m int, of *tuned) error) error {
+	var group errgroup.Group
+	group.SetLimit(threads)
+	for m := range d.tuned {
+		group.Go(func() error {
+			if err := work(m, &d.tuned[m]); err != nil {
+				return fmt.Errorf("train: %s: %w", d.tuned[m].name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 // String names the kinds that are in use.
@@ -207,33 +218,21 @@ func categories(e *features.Encoder, dim int) [][]int32 {
 	if e == nil || e.Dim() != dim {
 		return nil
 	}
-	var order []string
-	of := map[string][]int32{}
-	for j, name := range e.Names {
-		if column, ok := category(name); ok {
-			if of[column] == nil {
-				order = append(order, column)
-			}
-			of[column] = append(of[column], int32(j))
-		}
-	}
 	var groups [][]int32
-	for _, column := range order {
-		if len(of[column]) > 1 {
-			groups = append(groups, of[column])
+	place := map[string]int{} // of a column among the groups
+	for j, name := range e.Names {
+		at := strings.IndexByte(name[min(1, len(name)):], '=') // of "column=value"
+		if at < 0 {
+			continue
 		}
-	}
-	return groups
-}
-
-// category is the column of a category's name, "column=value".
-func category(name string) (column string, ok bool) {
-	for i := 1; i < len(name); i++ {
-		if name[i] == '=' {
-			return name[:i], true
+		g, ok := place[name[:at+1]]
+		if !ok {
+			g, groups = len(groups), append(groups, nil)
+			place[name[:at+1]] = g
 		}
+		groups[g] = append(groups[g], int32(j))
 	}
-	return "", false
+	return slices.DeleteFunc(groups, func(group []int32) bool { return len(group) < 2 })
 }
 
 // evenly are at most so many of the rows, evenly spaced: a log may be sorted.
@@ -278,19 +277,12 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	if len(d.tuned) == 0 {
 		return fmt.Errorf("train: too few rows, or too many features, for the learners that may be used")
 	}
-	var beside errgroup.Group
-	beside.SetLimit(t.threads)
 	logits := make([][]float64, len(d.tuned))
-	for m := range d.tuned {
-		beside.Go(func() (err error) {
-			of := &d.tuned[m]
-			if of.prior, logits[m], err = t.cross(ctx, of.kind, rows); err != nil {
-				err = fmt.Errorf("train: %s: %w", of.name, err)
-			}
-			return err
-		})
-	}
-	if err := beside.Wait(); err != nil {
+	err := d.each(t.threads, func(m int, of *tuned) (err error) {
+		of.tuning, logits[m], err = t.cross(ctx, of.kind, rows)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	weights, err := mixture(ctx, logits, y)
@@ -308,7 +300,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 }
 
 // cross tunes a kind, and returns the scores of the logged actions by folds that it did not learn from.
-func (t *table) cross(ctx context.Context, of kind, rows []int) (p *prior, logits []float64, err error) {
+func (t *table) cross(ctx context.Context, of kind, rows []int) (p *tuning, logits []float64, err error) {
 	if of.tune != nil {
 		if p, err = of.tune(ctx, t, rows); err != nil {
 			return nil, nil, err
@@ -320,7 +312,7 @@ func (t *table) cross(ctx context.Context, of kind, rows []int) (p *prior, logit
 }
 
 // heldOut gives the scores [K] of rows, by their places, of what a kind learned from the other folds.
-func (t *table) heldOut(ctx context.Context, of kind, p *prior, rows []int, give func(i int, scores []float64)) error {
+func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, give func(i int, scores []float64)) error {
 	for f := range t.folds {
 		var learn, at []int // rows to learn from; places in rows to judge by
 		for i, r := range rows {
@@ -456,8 +448,8 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		}
 		return &regress.Hierarchy{X: h, Group: group, Groups: t.k, Threads: t.threads}, y, nil
 	}
-	tune := func(ctx context.Context, t *table, rows []int) (*prior, error) {
-		var p prior
+	tune := func(ctx context.Context, t *table, rows []int) (*tuning, error) {
+		var p tuning
 		strata := t.strata()
 		if expand != nil {
 			p.before, strata = expand(t, rows)
@@ -474,7 +466,7 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		p.scales, err = h.Scales(ctx, y)
 		return &p, err
 	}
-	fit := func(ctx context.Context, t *table, rows []int, p *prior) ([]features.Layer, error) {
+	fit := func(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error) {
 		h, y, err := hierarchy(t, rows, p.before)
 		if err != nil {
 			return nil, err

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"opl/policies"
 	"opl/policies/propensity"
 	"opl/train/logs"
@@ -55,7 +57,9 @@ func Evaluate(pol policies.Policy, q policies.Posterior, x logs.Contexts, labels
 	// Draws of different sets, and within a set, are independent.
 	var v float64
 	for _, sums := range perDraw {
-		v += float64(len(sums)) * variance(sums)
+		if len(sums) > 1 {
+			v += float64(len(sums)) * stat.Variance(sums, nil)
+		}
 	}
 	n := float64(x.Len())
 	rw.Mean /= n
@@ -101,7 +105,7 @@ func propensities(pol policies.Policy, q policies.Posterior, x logs.Contexts,
 	}
 	logs.Scores(x, nil, q.Mu, k, func(i int, scores []float64) {
 		scale, set := q.Sigma*x.Norm(i), i%sets
-		if fast && scale*largest <= 300 && finite(scores) {
+		if fast && scale*largest <= 300 && !slices.ContainsFunc(scores, notFinite) {
 			from, exps := eps[set*draws*k:(set+1)*draws*k], exps[set*draws*k:(set+1)*draws*k]
 			if of[set] != scale { // contexts of one norm share them
 				for j, e := range from {
@@ -132,28 +136,4 @@ func propensities(pol policies.Policy, q policies.Posterior, x logs.Contexts,
 	})
 }
 
-// finite reports that no x is infinite or NaN.
-func finite(xs []float64) bool {
-	for _, x := range xs {
-		if x-x != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// variance is the sample variance, 0 for fewer than two values.
-func variance(xs []float64) float64 {
-	if len(xs) < 2 {
-		return 0
-	}
-	var m, s float64
-	for _, x := range xs {
-		m += x
-	}
-	m /= float64(len(xs))
-	for _, x := range xs {
-		s += (x - m) * (x - m)
-	}
-	return s / float64(len(xs)-1)
-}
+func notFinite(x float64) bool { return x-x != 0 }

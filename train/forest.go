@@ -11,7 +11,7 @@ import (
 const mostGrown = 1 << 22
 
 // trees learns boosted trees of each action, from the rows that played it.
-func trees(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Layer, error) {
+func trees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 	o := t.boosting(rows)
 	x, action, y := t.of(evenly(rows, mostGrown/t.x.Width))
 	got, err := regress.BoostByAction(ctx, x, action, t.k, y, nil, o)
@@ -23,7 +23,7 @@ func trees(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Laye
 
 // pooled learns boosted trees of all actions together, in which the action is one more category, or if actions are
 // numbers one more feature.
-func pooled(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Layer, error) {
+func pooled(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 	o, d := t.boosting(rows), t.x.Width
 	rows = evenly(rows, mostGrown/d)
 	of, action, y := t.of(rows)

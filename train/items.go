@@ -71,7 +71,7 @@ func itemsOf(log *logs.Log) (*itemTable, error) {
 	return t, nil
 }
 
-// factor is of the learning rate of W.
+// factor multiplies the learning rate of W.
 func (t *itemTable) factor() float64 {
 	if t == nil {
 		return 1

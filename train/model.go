@@ -67,7 +67,7 @@ func LayeredModel(ctx context.Context, name string, h objectives.Representation)
 				if err != nil {
 					return nil, err
 				}
-				logs.Scores(view.X, places(view, rows), res.Posterior.Mu, k, func(i int, scores []float64) {
+				view.ScoreRows(rows, res.Posterior.Mu, func(i int, scores []float64) {
 					to := predicted[rows[i]*k:][:k]
 					for a, s := range scores {
 						to[a] = 1 / (1 + math.Exp(-s))
@@ -76,13 +76,4 @@ func LayeredModel(ctx context.Context, name string, h objectives.Representation)
 			}
 			return func(dst []float64, i int) { copy(dst, predicted[i*k:(i+1)*k]) }, nil
 		}}
-}
-
-// places are the contexts of rows.
-func places(log *logs.Log, rows []int) []int {
-	at := make([]int, len(rows))
-	for i, r := range rows {
-		at[i] = log.Context(r)
-	}
-	return at
 }

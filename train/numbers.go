@@ -16,7 +16,7 @@ type numbers struct {
 	value []float64 // of each row
 }
 
-// numbersOf are those of some rows of a log; nil: its actions are names.
+// numbersOf reads the numbers of some rows; nil: the log's actions are names.
 func numbersOf(log *logs.Log, rows []int) *numbers {
 	if log.Numbers == nil {
 		return nil
@@ -71,7 +71,7 @@ func curves() kind {
 		func(t *table) bool { return t.numeric != nil && (t.x.Width+1)*(hats+1) <= mostCurves }, nil, fitCurves}
 }
 
-func fitCurves(ctx context.Context, t *table, rows []int, _ *prior) ([]features.Layer, error) {
+func fitCurves(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 	var before []features.Layer
 	strata := t.strata()
 	if (t.x.Width+t.products()+1)*(hats+1) <= mostCurves {

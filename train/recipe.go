@@ -44,7 +44,6 @@ type Recipe struct {
 	// together, with the recipe's floor, they are a candidate. nil: the prior's mean is, unless it is 0.
 	Start []Share
 
-	part bool   // of chunks, whose bounds are those of the mixture
 	kept string // the candidate to learn by, chosen before; "": none is
 }
 
@@ -150,8 +149,8 @@ func learners(log *logs.Log, penalty float64) []learner {
 	return l
 }
 
-// teacher learns scores from rows of a log. trial says that they are to be compared alone.
-type teacher struct {
+// candidate learns scores from rows of a log. trial says that they are to be compared alone.
+type candidate struct {
 	name  string
 	model string // the kind of [RewardModel] that its scores are; "": none
 	deep  bool   // it learns layers by Fit
@@ -161,9 +160,9 @@ type teacher struct {
 	learn  func(stage string, rows []int, trial bool) ([]Share, error)
 }
 
-// teachers are the learners from c's prior on, at c's learning rate falling linearly to 0,
+// gradientCandidates are the learners from c's prior on, at c's learning rate falling linearly to 0,
 // with c's epochs. The likelihoods have a penalty.
-func teachers(ctx context.Context, log *logs.Log, c Config, penalty float64) (all []teacher) {
+func gradientCandidates(ctx context.Context, log *logs.Log, c Config, penalty float64) (all []candidate) {
 	c.Policy, c.Schedule, c.Representation = policies.Softmax{}, Linear, nil
 	c.Prior.Scale = 0
 	for _, l := range learners(log, penalty) {
@@ -176,7 +175,7 @@ func teachers(ctx context.Context, log *logs.Log, c Config, penalty float64) (al
 			}
 			return alone(res.Posterior.Mu, nil), nil
 		}
-		t := teacher{name: l.name, learn: learn}
+		t := candidate{name: l.name, learn: learn}
 		if l.name == likelihood {
 			t.model = softmaxModel
 		}
@@ -194,14 +193,14 @@ const (
 	trialSteps = 2_500
 )
 
-// layeredTeachers learn c's representation along with scores, with epochs passes over the rows, a
+// layeredCandidates learn c's representation along with scores, with epochs passes over the rows, a
 // third of them in trials.
-func layeredTeachers(ctx context.Context, log *logs.Log, c Config, rate float64, epochs int) (all []teacher) {
+func layeredCandidates(ctx context.Context, log *logs.Log, c Config, rate float64, epochs int) (all []candidate) {
 	c.Policy, c.Schedule, c.LearningRate, c.Weight, c.Epoch = policies.Softmax{}, Linear, rate, objectives.Weight{}, nil
 	c.Prior = policies.Prior{}
 	for i, l := range []learner{{likelihood, objectives.Likelihood(0)}, {"logistic", objectives.Logistic(0)}} {
 		model := []string{softmaxModel, logisticModel}[i]
-		all = append(all, teacher{name: "layered " + l.name, model: model, deep: true, late: true})
+		all = append(all, candidate{name: "layered " + l.name, model: model, deep: true, late: true})
 		all[i].learn = func(stage string, rows []int, trial bool) ([]Share, error) {
 			passes := float64(len(rows)) / float64(cmp.Or(c.BatchSize, 128)) // steps of an epoch, about
 			c := c
@@ -228,14 +227,11 @@ const (
 	direct        = "direct" // see [Direct]
 )
 
-// comparison is the risk of what teacher t, the one at a place, learned, on rows that none of them learned from.
-type comparison = func(t teacher, learned [][]Share, at int, rows []int) (float64, error)
-
-// teach takes the teacher whose argmax policy, learned on four fifths of the rows that are tried, has the
-// lowest risk on the last fifth, where risk may use what all of them learned; then it learns from
-// all rows.
-func teach(rows, tried []int, all []teacher, risk comparison,
-	enough func(best teacher, learned []Share) ([]int, error)) (of []Share, best teacher, err error) {
+// choose takes the candidate whose argmax policy, learned on four fifths of the rows that are tried, has the lowest
+// risk on the last fifth; then it learns from all rows, or from those that are enough. risk judges the one at a place,
+// and may use what all of them learned.
+func choose(rows, tried []int, all []candidate, risk func(learned [][]Share, at int, rows []int) (float64, error),
+	enough func(best candidate, learned []Share) ([]int, error)) (of []Share, best candidate, err error) {
 	if len(rows) < 5 {
 		return nil, best, fmt.Errorf("train: the log is too small: %d rows are left to learn from, want at least 5",
 			len(rows))
@@ -256,7 +252,7 @@ func teach(rows, tried []int, all []teacher, risk comparison,
 	}
 	least, at := math.Inf(1), 0
 	for i, t := range all {
-		r, err := risk(t, learned, i, tried[cut:])
+		r, err := risk(learned, i, tried[cut:])
 		if err != nil {
 			return nil, best, err
 		}
@@ -280,10 +276,10 @@ func teach(rows, tried []int, all []teacher, risk comparison,
 // last fifth by logarithmic smoothing; then it learns from all of them. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
-	risk := func(_ teacher, learned [][]Share, at int, rows []int) (float64, error) {
+	risk := func(learned [][]Share, at int, rows []int) (float64, error) {
 		return smoothedRisk(learned[at][0].Theta, log, rows), nil
 	}
-	mean, by, err := teach(rows, rows, teachers(ctx, log, c, 1e-6), risk, nil)
+	mean, by, err := choose(rows, rows, gradientCandidates(ctx, log, c, 1e-6), risk, nil)
 	if err != nil {
 		return policies.Prior{}, "", err
 	}
@@ -304,47 +300,45 @@ func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
 	return risk / float64(len(rows))
 }
 
-// Learn runs the recipe on a log. Of c it uses the prior's mean as the start, the epochs
-// (half of them) and learning rate of the learners, batch size, seed, element type, δ and progress. It
-// compares the candidates of [Recipe.candidates] on the last fifth of the rows that teach.
-//
-// The judge is that of the log; nil: bounds are computed, and nothing is certified.
+// Learn runs the recipe on a log, with the rows that certify as the only chunk of [Recipe.LearnChunks].
 func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config) (*Certified, error) {
 	begin := time.Now()
-	r.LayerRate, r.Share = cmp.Or(r.LayerRate, 0.002), cmp.Or(r.Share, 0.5)
-	if !(r.Floor >= 0 && r.Floor < 1) {
-		return nil, fmt.Errorf("train: floor %v is outside [0, 1)", r.Floor)
-	}
 	if err := log.Learnable(); err != nil {
 		return nil, err
 	}
 	c.checked = true
-	teaching, rest := r.Teaching, r.Certifying
-	var err error
-	if teaching == nil {
-		if teaching, rest, err = SplitPrior(log.Len(), r.Share, c.Seed); err != nil {
+	if r.Teaching == nil {
+		var err error
+		if r.Teaching, r.Certifying, err = SplitPrior(log.Len(), cmp.Or(r.Share, 0.5), c.Seed); err != nil {
 			return nil, err
 		}
 	}
-	if c.items == nil {
-		if c.items, err = itemsOf(log); err != nil {
-			return nil, err
-		}
+	got, err := r.LearnChunks(ctx, judge, log, c, [][]int{r.Certifying})
+	if err != nil {
+		return nil, err
 	}
+	out := got.Parts[0]
+	out.Bounds, out.Certificate, out.Seconds = got.Bounds, got.Certificate, time.Since(begin).Seconds()
+	return out, nil
+}
+
+// learn learns the policy and the models that the rows of one chunk certify. It compares the candidates of
+// [Recipe.candidates] on the last fifth of the rows that teach.
+func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*Certified, error) {
+	begin, teaching := time.Now(), r.Teaching
+	r.LayerRate = cmp.Or(r.LayerRate, 0.002)
 	all := r.candidates(ctx, log, &c)
 	if r.Direct != nil && len(teaching) < 2*r.Direct.won { // as on the rows before, of which these are not many more
 		all = all[:1]
 	}
 	if r.kept != "" {
-		all = slices.DeleteFunc(all, func(t teacher) bool { return t.name != r.kept })
+		all = slices.DeleteFunc(all, func(t candidate) bool { return t.name != r.kept })
 	}
-	out := &Certified{Policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}, Rows: rest}
-	t := trial{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
-	risk := func(_ teacher, learned [][]Share, at int, rows []int) (float64, error) {
-		return t.risk(all, learned, at, rows)
-	}
-	enough := func(best teacher, learned []Share) ([]int, error) { return t.saturated(ctx, teaching, best, learned) }
-	chosen, by, err := teach(teaching, r.tried(log, teaching), all, risk, enough)
+	out := &Certified{Policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: r.Floor}, Rows: r.Certifying}
+	t := comparison{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
+	risk := func(learned [][]Share, at int, rows []int) (float64, error) { return t.risk(all, learned, at, rows) }
+	enough := func(best candidate, learned []Share) ([]int, error) { return t.saturated(ctx, teaching, best, learned) }
+	chosen, by, err := choose(teaching, r.tried(log, teaching), all, risk, enough)
 	if err != nil {
 		return nil, err
 	}
@@ -362,27 +356,10 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if err != nil {
 		return nil, err
 	}
-	taughtBy := propensity.NewRowSet(log.Hashes(teaching))
 	out.Posterior = policies.Posterior{Actions: c.items.outputs(log), Dim: certifying.Dim(), Mu: last.Theta}
-	out.Posterior.Prior.Taught = taughtBy
-	o := certify.Options{Delta: c.Delta, Gamma: r.Gamma, Threads: c.Threads}
-	for _, m := range out.Models {
-		o.Models = append(o.Models, m.on(certifying, taughtBy))
-	}
-	if out.Seconds = time.Since(begin).Seconds(); r.part {
-		return out, nil
-	}
-	pi, err := out.Play(log, c.Threads)
-	if err != nil {
-		return nil, err
-	}
-	if judge == nil {
-		out.Bounds, err = certify.Fixed(pi, nil, log, rest, o)
-	} else if out.Certificate, err = judge.Fixed(pi, provenance.TaughtBy(taughtBy), rest, o); err == nil {
-		out.Bounds = out.Certificate.Statement().Bounds
-	}
+	out.Posterior.Prior.Taught = propensity.NewRowSet(log.Hashes(teaching))
 	out.Seconds = time.Since(begin).Seconds()
-	return out, err
+	return out, nil
 }
 
 // likelihoodPenalty is λ of the likelihoods.
@@ -392,10 +369,10 @@ const likelihoodPenalty = 1e-7
 // the others must win over them by more than chance; where actions have features, the logistic model of the reward comes
 // first. Elsewhere all compete, but for layers, which must win by more than chance. The policy that plays now is always a
 // candidate, if it is known. c becomes the settings that the learners have in common.
-func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all []teacher) {
-	var layered []teacher
+func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all []candidate) {
+	var layered []candidate
 	if c.Representation != nil && !(r.Direct != nil && log.Len() < r.Direct.Layers) {
-		layered = layeredTeachers(ctx, log, *c, r.LayerRate, (3*c.Epochs+3)/4)
+		layered = layeredCandidates(ctx, log, *c, r.LayerRate, (3*c.Epochs+3)/4)
 	}
 	c.Representation = nil
 	if r.Start == nil && slices.ContainsFunc(c.Prior.Mean, func(v float64) bool { return v != 0 }) {
@@ -403,8 +380,8 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	}
 	c.Epochs = (c.Epochs + 1) / 2 // more of them fit the noise of large models
 	settings := *c
-	all = teachers(ctx, log, settings, likelihoodPenalty)
-	first := teacher{name: "logistic", model: logisticModel}
+	all = gradientCandidates(ctx, log, settings, likelihoodPenalty)
+	first := candidate{name: "logistic", model: logisticModel}
 	first.learn = func(stage string, rows []int, _ bool) ([]Share, error) {
 		theta, err := logisticModels(ctx, log, rows, settings, stage, likelihoodPenalty)
 		return alone(theta, nil), err
@@ -429,34 +406,34 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	}
 	all = append(append(all, layered...), r.trees(ctx, log)...)
 	if r.Learners != nil {
-		all = slices.DeleteFunc(all, func(t teacher) bool { return !slices.ContainsFunc(r.Learners, t.goesBy) })
+		all = slices.DeleteFunc(all, func(t candidate) bool { return !slices.ContainsFunc(r.Learners, t.goesBy) })
 	}
 	if r.Start != nil {
 		start := func(string, []int, bool) ([]Share, error) { return r.Start, nil }
-		all = append(all, teacher{name: "start", late: log.Choices != nil, learn: start})
+		all = append(all, candidate{name: "start", late: log.Choices != nil, learn: start})
 	}
 	return all
 }
 
 // trees are the candidates of [Recipe.Rules].
-func (r *Recipe) trees(ctx context.Context, log *logs.Log) (all []teacher) {
-	candidate := func(name string, simple, depth int) {
+func (r *Recipe) trees(ctx context.Context, log *logs.Log) (all []candidate) {
+	add := func(name string, simple, depth int) {
 		of := *r.Rules
 		of.Depth = depth
 		learn := func(_ string, rows []int, trial bool) ([]Share, error) {
 			s, err := of.Learn(ctx, log, rows, trial)
 			return []Share{s}, err
 		}
-		all = append(all, teacher{name: name, late: true, simple: simple, learn: learn})
+		all = append(all, candidate{name: name, late: true, simple: simple, learn: learn})
 	}
 	switch {
 	case r.Rules == nil:
 	case r.Simple:
 		for depth := 1; depth <= 3; depth++ {
-			candidate(fmt.Sprintf("%s of depth %d", rulesName, depth), depth, depth)
+			add(fmt.Sprintf("%s of depth %d", rulesName, depth), depth, depth)
 		}
 	case slices.Contains(r.Learners, rulesName):
-		candidate(rulesName, 0, r.Rules.Depth)
+		add(rulesName, 0, r.Rules.Depth)
 	}
 	return all
 }
@@ -465,7 +442,7 @@ func (r *Recipe) trees(ctx context.Context, log *logs.Log) (all []teacher) {
 func (r *Recipe) may(name string) bool { return r.Learners == nil || slices.Contains(r.Learners, name) }
 
 // goesBy reports that [Recipe.Learners] may have the learner by a name.
-func (t *teacher) goesBy(name string) bool {
+func (t *candidate) goesBy(name string) bool {
 	return name == t.name || t.simple > 0 || t.name == direct && IsDirect(name) || t.deep && name == layers
 }
 
@@ -488,8 +465,8 @@ func Learners() (names, about []string) {
 		"a shallow tree, which people can read: only where it is named")
 }
 
-// trial compares what candidates learned, on rows that they did not learn from.
-type trial struct {
+// comparison compares what candidates learned, on rows that they did not learn from.
+type comparison struct {
 	Recipe
 	log    *logs.Log
 	c      Config
@@ -501,7 +478,7 @@ type trial struct {
 }
 
 // view is the log as a representation sees it.
-func (t *trial) view(in *Representation, rows []int) (*logs.Log, error) {
+func (t *comparison) view(in *Representation, rows []int) (*logs.Log, error) {
 	var err error
 	if t.views[in] == nil {
 		t.views[in], err = in.View(t.log, rows, t.c.Threads)
@@ -511,7 +488,7 @@ func (t *trial) view(in *Representation, rows []int) (*logs.Log, error) {
 
 // risk is the upper bound on the risk of what candidate at learned; of one that is late, with the error of its
 // difference from the best before it, on small logs.
-func (t *trial) risk(all []teacher, learned [][]Share, at int, rows []int) (float64, error) {
+func (t *comparison) risk(all []candidate, learned [][]Share, at int, rows []int) (float64, error) {
 	o := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}
 	for i, of := range all {
 		if of.model != "" {
@@ -550,7 +527,7 @@ func (t *trial) risk(all []teacher, learned [][]Share, at int, rows []int) (floa
 		logged[i] = played[row]
 	}
 	se := func() float64 {
-		_, se := apart(logged, t.logged, t.log, rows)
+		_, se := riskDifference(logged, t.logged, t.log, rows)
 		return se
 	}
 	switch {
@@ -566,9 +543,9 @@ func (t *trial) risk(all []teacher, learned [][]Share, at int, rows []int) (floa
 	return risk, nil
 }
 
-// apart is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and its
-// standard error.
-func apart(p, q []float64, log *logs.Log, rows []int) (mean, se float64) {
+// riskDifference is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and
+// its standard error.
+func riskDifference(p, q []float64, log *logs.Log, rows []int) (mean, se float64) {
 	var sum, square float64
 	for i, r := range rows {
 		d := (p[i] - q[i]) * log.Cost[r] / log.Propensity[r]
@@ -622,7 +599,7 @@ func play(policy policies.Policy, shares []Share,
 // models are models of the reward for the doubly robust bounds, from the rows that taught the
 // policy, linear in its features. A policy that was learned as one is that one.
 func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share,
-	by teacher) ([]RewardModel, error) {
+	by candidate) ([]RewardModel, error) {
 	switch {
 	case log.Choices != nil && log.LoggedOnly(): // no bound can use them
 		return nil, nil
@@ -638,7 +615,7 @@ func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config,
 		c.LearningRate, c.checked = r.LayerRate, false
 	}
 	if r.Direct == nil && by.model != softmaxModel {
-		l, err := teachers(ctx, log, c, likelihoodPenalty)[1].learn("reward model", rows, false)
+		l, err := gradientCandidates(ctx, log, c, likelihoodPenalty)[1].learn("reward model", rows, false)
 		if err != nil {
 			return nil, err
 		}

@@ -96,7 +96,7 @@ func (r *Rules) table(log *logs.Log, rows []int) *table {
 	return r.model.table(log, rows[:min(len(rows), mostRuleRows)])
 }
 
-// options are those of a tree on the features of a table.
+// options says how a tree is grown on the features of a table.
 func (r *Rules) options(t *table) rules.Options {
 	o := rules.Options{Depth: r.Depth, Threads: t.threads, Groups: t.groups, Errors: ruleErrors}
 	e := r.Encoder
@@ -152,16 +152,13 @@ func (d *Direct) heldOut(ctx context.Context, t *table) ([]float64, error) {
 		return nil, err
 	}
 	out := make([]float64, len(t.y)*t.k)
-	for _, of := range d.tuned {
-		err := t.heldOut(ctx, of.kind, of.prior, t.all(), func(i int, scores []float64) {
+	err := d.each(1, func(_ int, of *tuned) error {
+		return t.heldOut(ctx, of.kind, of.tuning, t.all(), func(i int, scores []float64) {
 			floats.AddScaled(out[i*t.k:(i+1)*t.k], of.weight, scores)
 		})
-		if err != nil {
-			return nil, fmt.Errorf("train: %s: %w", of.name, err)
-		}
-	}
+	})
 	for i, z := range out {
 		out[i] = 1 / (1 + math.Exp(-z))
 	}
-	return out, nil
+	return out, err
 }

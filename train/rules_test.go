@@ -66,8 +66,8 @@ func TestRecipe_Simple(t *testing.T) {
 		simple bool
 	}{
 		{ruleReward, true},
-		{func(x []float64, a int) float64 { // three actions, each for a direction
-			return .5 + .4*[]float64{x[0] + x[1] - x[2], x[2] - x[0] - x[3], x[3] - x[1]}[a]
+		{func(x []float64, a int) float64 { // three actions, each for a direction, of five features
+			return .5 + .4*[]float64{x[0] + x[1] - x[2] + x[4], x[2] - x[0] - x[3] - x[4], x[3] - x[1]}[a]
 		}, false},
 	} {
 		log := tableLog(6000, 5, 3, 4, c.reward)

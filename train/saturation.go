@@ -20,7 +20,7 @@ func (d *Direct) sample() int { return cmp.Or(d.first, firstSample) }
 // saturated returns the rows to learn from, of those that teach: evenly spaced ones, where four times as many rows
 // gained no more than a standard error on a fifth of the rows that none of them learned from; else all. It notes the
 // rewards by size, by importance weights, for people to see. Every row that teaches counts as one that taught.
-func (t *trial) saturated(ctx context.Context, rows []int, best teacher, learned []Share) ([]int, error) {
+func (t *comparison) saturated(ctx context.Context, rows []int, best candidate, learned []Share) ([]int, error) {
 	if t.Direct == nil || len(rows) < 8*t.Direct.sample() || best.simple > 0 || best.name == "start" {
 		return rows, nil
 	}
@@ -47,7 +47,7 @@ func (t *trial) saturated(ctx context.Context, rows []int, best teacher, learned
 	}
 	var curve []string
 	note := func(n int, logged []float64) {
-		reward, _ := apart(logged, none, t.log, held)
+		reward, _ := riskDifference(logged, none, t.log, held)
 		curve = append(curve, fmt.Sprintf("%.4f from %d", -reward, n))
 	}
 	note(first*4/5, before)
@@ -61,7 +61,7 @@ func (t *trial) saturated(ctx context.Context, rows []int, best teacher, learned
 			return nil, err
 		}
 		note(n, logged)
-		if gain, se := apart(before, logged, t.log, held); gain <= se {
+		if gain, se := riskDifference(before, logged, t.log, held); gain <= se {
 			t.curve = fmt.Sprintf(" from %d rows of %d, as more do not help (held-out reward %s)", n, len(rows),
 				strings.Join(curve, "; "))
 			return evenly(rows, n), ctx.Err()

@@ -77,29 +77,23 @@ func AllSettings() []Setting {
 			Setting{Column: "lr", Zero: true, Scope: OfLearning, Help: "learning rate of Adam"}),
 		entry("batch-size", func(s *Settings) *int { return &s.BatchSize }, 128, atLeast(1), "want at least 1",
 			Setting{Column: "batch_size", Scope: OfLearning, Help: "rows of a minibatch"}),
-		entry("delta", func(s *Settings) *float64 {
-			return &s.Delta
-		}, .05, func(x float64) bool { return x > 0 && x < 1 }, "want a number in (0, 1)",
+		entry("delta", func(s *Settings) *float64 { return &s.Delta }, .05,
+			func(x float64) bool { return x > 0 && x < 1 }, "want a number in (0, 1)",
 			Setting{Column: "delta", Scope: OfLearning, Help: "failure probability δ of the bounds"}),
-		entry("dtype", func(s *Settings) *string {
-			return &s.Dtype
-		}, "float32", oneOf("float32", "float64"), "want float32 or float64",
+		entry("dtype", func(s *Settings) *string { return &s.Dtype }, "float32", oneOf("float32", "float64"),
+			"want float32 or float64",
 			Setting{Column: "dtype", Scope: OfLearning, Help: "element type of training: float32 or float64"}),
-		entry("noise", func(s *Settings) *string {
-			return &s.Noise
-		}, "", func(string) bool { return true }, "want a noise of the library",
+		entry("noise", func(s *Settings) *string { return &s.Noise }, "", nil, "",
 			Setting{Column: "noise", Scope: OfMethod, Help: "noise of sampled policies (default: quadrature where " +
 				"there is one, else the first noise of all)"}),
 		entry("samples", func(s *Settings) *int { return &s.Samples }, 32, atLeast(1), "want at least 1",
 			Setting{Column: "samples", Scope: OfMethod, Help: "noise draws an example, S"}),
-		entry("schedule", func(s *Settings) *string {
-			return &s.Schedule
-		}, "constant", oneOf("constant", "linear"), "want constant or linear",
+		entry("schedule", func(s *Settings) *string { return &s.Schedule }, "constant", oneOf("constant", "linear"),
+			"want constant or linear",
 			Setting{Column: "schedule", Scope: OfMethod, Help: "learning rate over the training: constant or " +
 				"linear, which falls to 0"}),
-		entry("prior-split", func(s *Settings) *float64 {
-			return &s.PriorSplit
-		}, 0, func(x float64) bool { return x >= 0 && x < 1 }, "want a share in [0, 1)",
+		entry("prior-split", func(s *Settings) *float64 { return &s.PriorSplit }, 0,
+			func(x float64) bool { return x >= 0 && x < 1 }, "want a share in [0, 1)",
 			Setting{Column: "prior_split", Scope: OfLearning, Grid: true,
 				Help: "share of the log that learns the prior, which the bounds then do not see (certified: 0.5)"}),
 		entry("prior-scale", func(s *Settings) *[]float64 { return &s.PriorScales }, nil,
@@ -108,31 +102,26 @@ func AllSettings() []Setting {
 			}, "want positive numbers",
 			Setting{Scope: OfLearning, Help: "scales s of the prior N(·, s²I), fixed in advance; the best " +
 				"guarantee chooses (default 1)"}),
-		entry("certify", func(s *Settings) *bool {
-			return &s.Certify
-		}, false, func(bool) bool { return true }, "want true or false",
+		entry("certify", func(s *Settings) *bool { return &s.Certify }, false, nil, "",
 			Setting{Scope: OfMethod, Grid: true, Help: "guarantee of each policy with a posterior, with " +
 				"probability 1-δ"}),
-		entry("representation", func(s *Settings) *string {
-			return &s.Representation
-		}, "", func(string) bool { return true }, "want a representation of the library",
+		entry("representation", func(s *Settings) *string { return &s.Representation }, "", nil, "",
 			Setting{Column: "representation", Scope: OfMethod, Help: "what the policy is linear in: none, mlp=512 " +
 				"or another of the library (default: the context; certified: the best of none and mlp)"}),
-		entry("layer-lr", func(s *Settings) *float64 {
-			return &s.LayerRate
-		}, .002, func(x float64) bool { return x == 0 || finite(x) }, "want a positive number",
+		entry("layer-lr", func(s *Settings) *float64 { return &s.LayerRate }, .002,
+			func(x float64) bool { return x == 0 || finite(x) }, "want a positive number",
 			Setting{Scope: OfMethod, Help: "learning rate of Adam where a representation is learned, in place of " +
 				"--lr"}),
 	}
 }
 
-// entry completes s by what depends on the type of its field.
+// entry completes s by what depends on the type of its field. ok is its domain; nil: another check knows it.
 func entry[T any](name string, field func(*Settings) *T, def T, ok func(T) bool, want string, s Setting) Setting {
 	s.Name, s.def = name, def
 	s.field = func(of *Settings) any { return field(of) }
 	s.bad = func(of *Settings) string {
 		x := *field(of)
-		if ok(x) {
+		if ok == nil || ok(x) {
 			return ""
 		}
 		if text, ok := any(x).(string); ok {

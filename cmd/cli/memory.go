@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path"
 	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
@@ -19,8 +20,20 @@ var memoryLimits = [][2]string{{"/sys/fs/cgroup/memory.max", ""}, {"/sys/fs/cgro
 // memory is how many bytes the process may have: the least of what the machine and its container allow, as far as read
 // tells it; else no limit.
 func memory(read func(path string) ([]byte, error)) int64 {
-	least := int64(math.MaxInt64)
-	for _, of := range memoryLimits {
+	least, all := int64(math.MaxInt64), memoryLimits
+	groups, _ := read("/proc/self/cgroup") // lines ID:CONTROLLERS:PATH; of version 2 without controllers
+	for line := range strings.Lines(string(groups)) {
+		of := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		for at := of[len(of)-1]; len(of) == 3 && len(at) > 1; at = path.Dir(at) {
+			switch of[1] {
+			case "":
+				all = append(all[:len(all):len(all)], [2]string{"/sys/fs/cgroup" + at + "/memory.max"})
+			case "memory":
+				all = append(all[:len(all):len(all)], [2]string{"/sys/fs/cgroup/memory" + at + "/memory.limit_in_bytes"})
+			}
+		}
+	}
+	for _, of := range all {
 		b, err := read(of[0])
 		if err != nil {
 			continue

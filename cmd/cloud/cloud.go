@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
@@ -31,8 +32,12 @@ import (
 )
 
 // Open opens the bucket of a URL as gocloud.dev has it, such as s3://name?region=eu-north-1, of the kinds that the
-// program imports. Credentials are found as the store's own programs find them.
+// program imports, or the tables of a namespace of an Iceberg catalogue, iceberg://. Credentials are found as the
+// store's own programs find them.
 func Open(ctx context.Context, url string) (logs.Bucket, error) {
+	if strings.HasPrefix(url, "iceberg://") {
+		return openTables(ctx, url)
+	}
 	b, err := blob.OpenBucket(ctx, url)
 	if err != nil {
 		return nil, err

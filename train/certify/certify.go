@@ -74,6 +74,7 @@
 package certify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -115,19 +116,8 @@ type Options struct {
 
 // check fills in what is not given.
 func (o Options) check() (Options, error) {
-	if o.Delta == 0 {
-		o.Delta = 0.05
-	}
-	if o.Gamma == 0 {
-		o.Gamma = 1
-	}
-	if o.Draws == 0 {
-		o.Draws = 256
-	}
-	if o.Priors == 0 {
-		o.Priors = 1
-	}
-	o.Threads = max(1, o.Threads)
+	o.Delta, o.Gamma, o.Threads = cmp.Or(o.Delta, 0.05), cmp.Or(o.Gamma, 1), max(1, o.Threads)
+	o.Draws, o.Priors = cmp.Or(o.Draws, 256), cmp.Or(o.Priors, 1)
 	switch {
 	case !(o.Delta > 0 && o.Delta < 1):
 		return o, fmt.Errorf("certify: delta %v is outside (0, 1)", o.Delta)
@@ -218,7 +208,11 @@ func (b Bounds) Evidence() Evidence { return *b.evidence }
 // has π(a_i|x_i) by row instead, and there is no dr. Sets that change from row to row, and actions that
 // were never logged, change nothing above: a row's set is part of its context.
 func Fixed(pi Policy, logged []float64, log Log, rows []int, o Options) (Bounds, error) {
-	s, err := fixed(pi, logged, log, rows, o)
+	return boundsOf(fixed(pi, logged, log, rows, o))
+}
+
+// boundsOf is what sums say, unless there was an error.
+func boundsOf(s *sums, err error) (Bounds, error) {
 	if err != nil {
 		return Bounds{}, err
 	}
@@ -241,11 +235,7 @@ type PoolLog struct {
 // Pool is Fixed of the rows of several logs of the same actions in the order of their time, at
 // any time. A group's rows are in one log.
 func Pool(parts []PoolLog, o Options) (Bounds, error) {
-	s, err := pool(parts, o)
-	if err != nil {
-		return Bounds{}, err
-	}
-	return s.bounds(), nil
+	return boundsOf(pool(parts, o))
 }
 
 func pool(parts []PoolLog, o Options) (*sums, error) {
@@ -306,11 +296,7 @@ func fixed(pi Policy, logged []float64, log Log, rows []int, o Options) (*sums, 
 // sampled with o.Draws a row, of which half of each δ pays for the error (Hoeffding, over rows,
 // draws and ℓ).
 func Posterior(pol propensity.Family, q propensity.Posterior, log Encoded, rows []int, o Options) (Bounds, error) {
-	s, err := posterior(pol, q, log, rows, o)
-	if err != nil {
-		return Bounds{}, err
-	}
-	return s.bounds(), nil
+	return boundsOf(posterior(pol, q, log, rows, o))
 }
 
 func posterior(pol propensity.Family, q propensity.Posterior, log Encoded, rows []int, o Options) (*sums, error) {

@@ -53,7 +53,7 @@ func chunked(chunks []Chunk, log Log, o Options) (*sums, []float64, error) {
 	of := make([]int, log.Len()) // chunk by row
 	for k, c := range chunks {
 		switch {
-		case len(c.Rows) == 0:
+		case len(c.Rows) == 0 && len(chunks) > 1:
 			return nil, nil, fmt.Errorf("certify: chunk %d has no rows", k+1)
 		case len(c.Models) != len(chunks[0].Models):
 			return nil, nil, fmt.Errorf("certify: chunk %d has %d models of the reward, the first %d", k+1,
@@ -84,7 +84,10 @@ func chunked(chunks []Chunk, log Log, o Options) (*sums, []float64, error) {
 					"and %d", cluster[0], r, of[cluster[0]]+1, of[r]+1)
 			}
 		}
-		weights[of[cluster[0]]] += 1 / float64(s.clusters())
+		weights[of[cluster[0]]]++
+	}
+	for k := range weights {
+		weights[k] /= float64(s.clusters())
 	}
 	return s, weights, nil
 }

@@ -26,13 +26,10 @@ type Contrast struct {
 	Missing []bool
 }
 
-// whole is the gain over the logging policy.
-var whole = Contrast{Logged: 1}
-
-// contrast is that of the options.
+// contrast is that of the options; without one the gain over the logging policy.
 func (o Options) contrast() Contrast {
 	if o.Contrast == nil {
-		return whole
+		return Contrast{Logged: 1}
 	}
 	return *o.Contrast
 }
@@ -50,9 +47,6 @@ func (c Contrast) check() error {
 	}
 	return nil
 }
-
-// missing reports a row whose cost is not known.
-func (c Contrast) missing(row int) bool { return c.Missing != nil && c.Missing[row] }
 
 // Evidence is an e-value about the mean of a contrast.
 type Evidence struct {

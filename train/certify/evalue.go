@@ -2,7 +2,8 @@ package certify
 
 import (
 	"math"
-	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"opl/objectives/weights"
 )
@@ -10,10 +11,10 @@ import (
 // gridSize is the number of values of the geometric grid of ℓ.
 const gridSize = 8
 
-// grid returns the values of ℓ for n clusters and the logarithms of their weights: 0.15 of the weight on
+// oneLook returns the values of ℓ for n clusters and the logarithms of their weights: 0.15 of the weight on
 // 1/√n and 0.45 on 4/√n, for at variance V of X the best ℓ is √(2 log(1/(weight·δ))/nV), some
 // 4/√(nV); the rest over a geometric grid from 0.3/√n to most.
-func grid(n int, most float64) (ell, logWeight []float64) {
+func oneLook(n int, most float64) (ell, logWeight []float64) {
 	root := 1 / math.Sqrt(float64(n))
 	low := min(0.3*root, most/10)
 	ell, logWeight = []float64{min(root, most), min(4*root, most)}, []float64{math.Log(0.15), math.Log(0.45)}
@@ -57,12 +58,15 @@ type mixture struct {
 }
 
 // log is log E(R).
-func (m mixture) log(r float64) float64 {
+func (m mixture) log(r float64) float64 { return logSumExp(m.parts(r)) - m.kl }
+
+// parts are the logarithms of w_g exp(S_g − n log(1 − ℓ_g R)).
+func (m mixture) parts(r float64) []float64 {
 	xs := make([]float64, len(m.ell))
 	for g, l := range m.ell {
 		xs[g] = m.logWeight[g] + m.sum[g] - m.n*math.Log1p(-l*r)
 	}
-	return logSumExp(xs) - m.kl
+	return xs
 }
 
 // upper is the largest R in [low, high] with E(R) ≤ 1/δ: E increases in R. It is low where
@@ -86,39 +90,13 @@ func (m mixture) upper(low, high, delta float64) (r float64, absurd bool) {
 	return high, false
 }
 
-// heaviest is the place that has the most of the mixture at R.
-func (m mixture) heaviest(r float64) (best int) {
-	most := math.Inf(-1)
-	for g, l := range m.ell {
-		if x := m.logWeight[g] + m.sum[g] - m.n*math.Log1p(-l*r); x > most {
-			best, most = g, x
-		}
-	}
-	return best
-}
-
 // bound is the bound of a mixture, on a risk in [low, high].
 func (m mixture) bound(name string, low, high, delta float64) (b Bound, absurd bool) {
 	b = Bound{Name: name, Delta: delta}
 	b.Risk, absurd = m.upper(low, high, delta)
-	g := m.heaviest(b.Risk)
+	g := floats.MaxIdx(m.parts(b.Risk)) // which carries the most of the mixture
 	b.Lambda = m.ell[g]
 	b.Terms = []weights.Term{{Name: "risk", Value: -m.sum[g] / (m.ell[g] * m.n)},
 		{Name: "kappa", Value: (m.kl - m.logWeight[g] - math.Log(delta)) / m.n}}
 	return b, absurd
-}
-
-// concat is a mixture of mixtures of equal shares.
-func concat(n, kl float64, kinds []kind, of func(p *kind) (ell, logWeight, sum []float64)) mixture {
-	m := mixture{n: n, kl: kl}
-	share := -math.Log(float64(len(kinds)))
-	for i := range kinds {
-		ell, logWeight, sum := of(&kinds[i])
-		m.ell, m.sum = append(m.ell, ell...), append(m.sum, sum...)
-		for _, w := range logWeight {
-			m.logWeight = append(m.logWeight, w+share)
-		}
-	}
-	m.ell = slices.Clip(m.ell)
-	return m
 }

@@ -49,7 +49,7 @@ func PoolAt(parts []PoolLog, o Options, risk, gain float64) (EValues, error) {
 // BinaryAt is log E at a risk, of n rows without a model of which k have the cost −x and the others 0.
 func BinaryAt(n, k int, x, risk float64, anyTimes bool) float64 {
 	m := mixture{n: float64(n)}
-	if m.ell, m.logWeight = grid(n, 1); anyTimes {
+	if m.ell, m.logWeight = oneLook(n, 1); anyTimes {
 		m.ell, m.logWeight = anyTime(1)
 	}
 	for _, l := range m.ell {

@@ -50,7 +50,7 @@ func Monitor(rewards []float64, claim float64) (Watch, error) {
 			value[j] += math.Log1p(lambda[j] * (claim - r))
 		}
 		now := logSumExp(value[:]) - math.Log(total)
-		if w.E = bounded(now); now > most {
+		if w.E = math.Exp(min(now, 700)); now > most {
 			most, w.Most, w.At = now, w.E, i+1
 		}
 		delta := r - w.Mean
@@ -62,9 +62,6 @@ func Monitor(rewards []float64, claim float64) (Watch, error) {
 	}
 	return w, nil
 }
-
-// bounded is exp(x), finite.
-func bounded(x float64) float64 { return math.Exp(min(x, 700)) }
 
 // Refuted reports that the claim is false, but with probability δ.
 func (w Watch) Refuted(delta float64) bool { return w.Most >= 1/delta }

@@ -28,7 +28,7 @@ func PoolSums(parts []PoolLog, o Options) (Sums, error) {
 	out := Sums{Delta: s.o.Delta, Gamma: s.o.Gamma, Rows: len(s.rows) + s.pooled.rows,
 		Clusters: s.clusters() + s.pooled.clusters, Plain: s.plain(), Missing: s.missing}
 	for _, k := range s.kinds {
-		out.Risk, out.Gain = append(out.Risk, k.risk), append(out.Gain, k.gain)
+		out.Risk, out.Gain = append(out.Risk, k.risk.sum), append(out.Gain, k.gain.sum)
 	}
 	return out, nil
 }
@@ -39,7 +39,6 @@ func (s *Sums) Add(other Sums) error {
 	case other.Rows == 0:
 		return nil
 	case s.Rows == 0:
-		*s = Sums{}
 		*s = other
 		s.Risk, s.Gain = copied(other.Risk), copied(other.Gain)
 		return nil
@@ -97,9 +96,8 @@ func (s Sums) Bounds() (Bounds, error) {
 	t := sums{first: []int{0}, missing: s.Missing, o: Options{Delta: s.Delta, Gamma: s.Gamma, AnyTime: true, Priors: 1}}
 	t.pooled.rows, t.pooled.clusters, t.pooled.plain = s.Rows, s.Clusters, s.Plain
 	for i := range s.Risk {
-		p := kind{risk: s.Risk[i], gain: s.Gain[i]}
-		p.ell, p.logW = anyTime(1)
-		p.ellGain, p.logWG = anyTime(0.5)
+		p := kind{risk: newGrid(anyTime(1)), gain: newGrid(anyTime(0.5))}
+		p.risk.sum, p.gain.sum = s.Risk[i], s.Gain[i]
 		t.kinds = append(t.kinds, p)
 	}
 	return t.bounds(), nil

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/graph/kernel/simd"
 	"opl/graph/kernel/workers"
 	"opl/policies/propensity"
@@ -31,14 +33,30 @@ type sums struct {
 	kl      float64 // KL(Q‖P) + log of the number of priors
 }
 
-// kind is a kind of X with its sums over clusters, by ℓ: of the risk and of the gain.
+// kind is a kind of X with its sums: of the risk and of the gain.
 type kind struct {
-	model        *RewardModel // nil: ls
-	risk, gain   []float64    // S
-	squareR      []float64    // Σ of squared ranges of a draw, of sampled policies
-	squareG      []float64
-	ell, ellGain []float64
-	logW, logWG  []float64
+	model      *RewardModel // nil: ls
+	risk, gain grid
+}
+
+// grid is values of ℓ with the logarithms of their weights, and by ℓ the sums over clusters.
+type grid struct {
+	ell, logWeight []float64
+	sum            []float64 // S
+	square         []float64 // Σ of squared ranges of a draw, of sampled policies
+}
+
+func newGrid(ell, logWeight []float64) grid {
+	return grid{ell, logWeight, make([]float64, len(ell)), make([]float64, len(ell))}
+}
+
+// empty is the grid without sums.
+func (g grid) empty() grid { return newGrid(g.ell, g.logWeight) }
+
+// add adds the sums of other clusters.
+func (g grid) add(of grid) {
+	floats.Add(g.sum, of.sum)
+	floats.Add(g.square, of.square)
 }
 
 // newSums arranges the rows in clusters: groups, or rows that have none.
@@ -76,6 +94,7 @@ func newSums(log Log, rows []int, o Options) *sums {
 			}
 		}
 	} else {
+		s.first = make([]int, 0, len(rows)+1)
 		for i := range rows {
 			s.first = append(s.first, i)
 		}
@@ -95,14 +114,9 @@ func newSums(log Log, rows []int, o Options) *sums {
 	for i := range s.kinds {
 		p := &s.kinds[i]
 		if o.AnyTime {
-			p.ell, p.logW = anyTime(1)
-			p.ellGain, p.logWG = anyTime(o.contrast().most())
+			p.risk, p.gain = newGrid(anyTime(1)), newGrid(anyTime(o.contrast().most()))
 		} else {
-			p.ell, p.logW = grid(s.clusters(), 1)
-			p.ellGain, p.logWG = grid(s.clusters(), o.contrast().most())
-		}
-		for _, x := range []*[]float64{&p.risk, &p.gain, &p.squareR, &p.squareG} {
-			*x = make([]float64, len(p.ell))
+			p.risk, p.gain = newGrid(oneLook(s.clusters(), 1)), newGrid(oneLook(s.clusters(), o.contrast().most()))
 		}
 	}
 	return s
@@ -118,15 +132,12 @@ func (s *sums) add(other *sums) {
 	s.pooled.cost += other.total()
 	s.plays += other.plays
 	for i := range s.kinds {
-		p, q := &s.kinds[i], &other.kinds[i]
-		for g := range p.ell {
-			p.risk[g] += q.risk[g]
-			p.gain[g] += q.gain[g]
-		}
+		s.kinds[i].risk.add(other.kinds[i].risk)
+		s.kinds[i].gain.add(other.kinds[i].gain)
 	}
 }
 
-// plain is the number of rows whose X is that of ls in every kind.
+// plain counts the rows whose X has no model in it, whatever the kind: their log lacks propensities.
 func (s *sums) plain() int {
 	if s.log != nil && s.log.LoggedOnly() {
 		return len(s.rows) + s.pooled.plain
@@ -134,7 +145,7 @@ func (s *sums) plain() int {
 	return s.pooled.plain
 }
 
-// total is Σ c.
+// total is Σ c over the rows that certify.
 func (s *sums) total() float64 {
 	sum := s.pooled.cost
 	for _, r := range s.rows {
@@ -251,10 +262,7 @@ func (s *sums) over(first, last int, work func(from, to int, into []kind) error)
 	workers.Do(s.o.Threads, chunks, func(_, c int) {
 		into := make([]kind, len(s.kinds))
 		for i, p := range s.kinds {
-			into[i] = p
-			for _, x := range []*[]float64{&into[i].risk, &into[i].gain, &into[i].squareR, &into[i].squareG} {
-				*x = make([]float64, len(p.ell))
-			}
+			into[i] = kind{p.model, p.risk.empty(), p.gain.empty()}
 		}
 		all[c], errs[c] = into, work(first+c*chunk, min(last, first+(c+1)*chunk), into)
 	})
@@ -263,13 +271,8 @@ func (s *sums) over(first, last int, work func(from, to int, into []kind) error)
 			return errs[c]
 		}
 		for i := range into {
-			p, q := &s.kinds[i], &into[i]
-			for g := range p.ell {
-				p.risk[g] += q.risk[g]
-				p.gain[g] += q.gain[g]
-				p.squareR[g] += q.squareR[g]
-				p.squareG[g] += q.squareG[g]
-			}
+			s.kinds[i].risk.add(into[i].risk)
+			s.kinds[i].gain.add(into[i].gain)
 		}
 	}
 	return nil
@@ -320,7 +323,7 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 			return err
 		}
 		err = s.over(first, last, func(from, to int, into []kind) error {
-			ells := len(s.kinds[0].ell)
+			ells := len(s.kinds[0].risk.ell)
 			scratch, risk, gain := make([]float64, most), make([]float64, ells), make([]float64, ells)
 			against := s.o.contrast()
 			for u := from; u < to; u++ {
@@ -336,7 +339,7 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 						if err != nil {
 							return err
 						}
-						missing := against.missing(rows[i])
+						missing := against.Missing != nil && against.Missing[rows[i]]
 						if e.model == nil && e.cost == 0 && s.o.Contrast == nil {
 							continue // X = 0, and so is that of the gain
 						}
@@ -357,8 +360,8 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 							}
 							return mean(l) - against.Logged*e.cost
 						}
-						for g, l := range p.ell {
-							if x := p.ellGain[g]; missing {
+						for g, l := range p.risk.ell {
+							if x := p.gain.ell[g]; missing {
 								risk[g] += e.worst(mean, l) / m
 								gain[g] += (e.worst(gained, x) - against.Shift) / m
 							} else {
@@ -367,9 +370,9 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 							}
 						}
 					}
-					for g, l := range p.ell {
-						p.risk[g] += math.Log1p(-l * risk[g])
-						p.gain[g] += math.Log1p(-p.ellGain[g] * gain[g])
+					for g, l := range p.risk.ell {
+						p.risk.sum[g] += math.Log1p(-l * risk[g])
+						p.gain.sum[g] += math.Log1p(-p.gain.ell[g] * gain[g])
 					}
 				}
 			}
@@ -490,9 +493,9 @@ func (p *kind) add(e *estimate, pi []float64, m float64, sampled bool, buf *adde
 		}
 	}
 	for _, side := range []struct {
-		ell, sum, square []float64
-		shift            float64
-	}{{p.ell, p.risk, p.squareR, 0}, {p.ellGain, p.gain, p.squareG, e.cost}} {
+		grid
+		shift float64
+	}{{p.risk, 0}, {p.gain, e.cost}} {
 		y := buf.log[:0] // −ℓX of the logged action and of the others, by ℓ
 		for _, l := range side.ell {
 			y = append(y, -l*(e.q(e.action, l)+e.correction(l)-side.shift))
@@ -534,30 +537,30 @@ type addends struct {
 
 // mixtures are the e-values of the risk and the gain, and the share of δ that each has.
 func (s *sums) mixtures() (risk, gain mixture, delta float64) {
-	n := float64(s.clusters() + s.pooled.clusters)
+	risk = mixture{n: float64(s.clusters() + s.pooled.clusters), kl: s.kl}
+	gain = risk
 	delta = s.o.Delta / 2
 	if s.draws > 0 {
 		delta /= 2
 	}
-	// What a sum over draws falls short by at most, with probability 1 − δ, for all ℓ.
-	less := func(sum, square []float64) []float64 {
-		out := slices.Clone(sum)
-		if s.draws > 0 {
-			for g, v := range square {
-				out[g] -= math.Sqrt(math.Log(float64(len(square))/delta) * v / (2 * float64(s.draws)))
+	share := -math.Log(float64(len(s.kinds))) // of each kind
+	add := func(m *mixture, of grid) {
+		m.ell = append(m.ell, of.ell...)
+		for g, sum := range of.sum {
+			if s.draws > 0 { // what it falls short by at most, with probability 1 − δ, for all ℓ
+				sum -= math.Sqrt(math.Log(float64(len(of.ell))/delta) * of.square[g] / (2 * float64(s.draws)))
 			}
+			m.sum, m.logWeight = append(m.sum, sum), append(m.logWeight, of.logWeight[g]+share)
 		}
-		return out
 	}
-	risk = concat(n, s.kl, s.kinds, func(p *kind) (_, _, _ []float64) { return p.ell, p.logW, less(p.risk, p.squareR) })
-	gain = concat(n, s.kl, s.kinds, func(p *kind) (_, _, _ []float64) {
-		return p.ellGain, p.logWG,
-			less(p.gain, p.squareG)
-	})
+	for _, p := range s.kinds {
+		add(&risk, p.risk)
+		add(&gain, p.gain)
+	}
 	return risk, gain, delta
 }
 
-// bounds are what the sums say.
+// bounds turns the sums into bounds.
 func (s *sums) bounds() Bounds {
 	b := Bounds{Delta: s.o.Delta, N: len(s.rows) + s.pooled.rows, Priors: s.o.Priors, KL: s.kl, Missing: s.missing,
 		AnyTime: s.o.AnyTime}
@@ -600,9 +603,9 @@ func (s *sums) bounds() Bounds {
 func (s *sums) wanted() float64 {
 	n := float64(len(s.rows) + s.pooled.rows)
 	reward := -s.total() / n
-	p := s.kinds[0]
+	p := s.kinds[0].risk
 	half := func(m float64) bool {
-		mix := mixture{n: n, ell: p.ell, logWeight: p.logW, sum: make([]float64, len(p.ell))}
+		mix := mixture{n: n, ell: p.ell, logWeight: p.logWeight, sum: make([]float64, len(p.ell))}
 		for g, l := range p.ell {
 			mix.sum[g] = m * reward * math.Log1p(l*n/m)
 		}

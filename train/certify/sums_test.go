@@ -30,16 +30,14 @@ func TestAdd_IsTheFormula(t *testing.T) {
 					e := &estimate{pi0: pi0, p: pi0[action], action: action, cost: c, model: of, gamma: 1, clip: 1}
 					for _, on := range []bool{true, false} {
 						was := simd.Use(on)
-						p := kind{ell: []float64{1, .3, .01, 1e-6}, ellGain: []float64{.5, .1, .01, 1e-6}}
+						p := kind{risk: newGrid([]float64{1, .3, .01, 1e-6}, nil), gain: newGrid([]float64{.5, .1, .01, 1e-6}, nil)}
 						if of != nil {
 							p.model = &RewardModel{}
 						}
-						p.risk, p.gain = make([]float64, 4), make([]float64, 4)
-						p.squareR, p.squareG = make([]float64, 4), make([]float64, 4)
 						p.add(e, pi, 2, false, new(addends))
 						simd.Use(was)
-						for g := range p.ell {
-							for _, side := range []struct{ l, shift, got float64 }{{p.ell[g], 0, p.risk[g]}, {p.ellGain[g], c, p.gain[g]}} {
+						for g := range p.risk.ell {
+							for _, side := range []struct{ l, shift, got float64 }{{p.risk.ell[g], 0, p.risk.sum[g]}, {p.gain.ell[g], c, p.gain.sum[g]}} {
 								want, scale := 0., 0.
 								for b, w := range pi {
 									x := e.q(b, side.l)

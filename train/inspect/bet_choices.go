@@ -60,7 +60,7 @@ func (b *bets) choices() {
 		one.Wait()
 	}
 	both(func(h int) { o.taught[h] = halves[h].learn(h) })
-	all := make([]guessing, o.n)
+	all := make([]guessing, len(o.halves[0])+len(o.halves[1]))
 	from := [2][]guessing{all, all[len(o.halves[0]):]}
 	both(func(h int) { halves[h].guess(h, &o.taught[1-h], from[h]) })
 	if o.Sets() {

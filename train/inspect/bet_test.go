@@ -351,6 +351,24 @@ func TestBets_TakeAnEValueOfAThousand(t *testing.T) {
 	}
 }
 
+// Of large logs a part is bet on, and said.
+func TestBets_OnAPartOfTheRows(t *testing.T) {
+	defer inspect.MostBetOn(1000)()
+	third := func(_, pi []float64) { copy(pi, []float64{0.27, 0.27, 0.27}) }
+	for _, says := range []func(x, pi []float64){nil, third} {
+		_, f, _, exact := bet(t, draws{n: 4500, k: 3, d: 3, context: normals, policy: uniformly, says: says}.log(t, 1))
+		var on int
+		if _, part, _ := strings.Cut(f.Measured, ", on "); part == "" {
+			t.Error(f.Measured)
+		} else if _, err := fmt.Sscanf(part, "%d of the rows", &on); err != nil || on < 700 || on > 1100 {
+			t.Errorf("%d rows of %s", on, f.Measured)
+		}
+		if refuted := exact > math.Log(1000); refuted != (says != nil) {
+			t.Errorf("%v: log e = %v", refuted, exact)
+		}
+	}
+}
+
 // Rows that are written again are doubtful, and no proof against their propensities.
 func TestBets_DoNotCountCopies(t *testing.T) {
 	for s := range uint64(10) {

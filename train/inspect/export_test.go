@@ -6,3 +6,10 @@ func MostClasses(n int) (restore func()) {
 	mostClasses = n
 	return func() { mostClasses = was }
 }
+
+// MostBetOn sets how many rows are bet on, until what it returns is called.
+func MostBetOn(n uint64) (restore func()) {
+	was := mostBetOn
+	mostBetOn = n
+	return func() { mostBetOn = was }
+}

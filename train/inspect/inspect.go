@@ -180,7 +180,10 @@ type series struct {
 	checks []func(l *log)
 }
 
-// run runs series beside each other, or, where they write to one summary, one after the other.
+// mostBeside is how many rows series may have that run beside each other: of more, memory counts more than time.
+const mostBeside = 1 << 23
+
+// run runs series beside each other, or, of large logs and where they write to one summary, one after the other.
 func (l *log) run(series ...series) {
 	if l.summary != nil {
 		for _, series := range series {
@@ -197,12 +200,18 @@ func (l *log) run(series ...series) {
 		c := &copies[at]
 		*c = *l
 		c.column, c.found = nil, slices.Clip(l.found)
-		all.Go(func() {
+		checks := func() {
 			for j, check := range series.checks {
 				c.place = series.place + j
 				check(c)
 			}
-		})
+			c.column = nil
+		}
+		if l.n > mostBeside {
+			checks()
+		} else {
+			all.Go(checks)
+		}
 	}
 	all.Wait()
 	before := len(l.found)

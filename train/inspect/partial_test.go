@@ -313,7 +313,7 @@ func TestCombine_FindsRowsInTwoShards(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	refused("there are no parts")
+	refused("there are no partial results")
 	refused("2/2 is missing", all[0])
 	refused("shards 1/2 and 3/3 are of another number of shards", all[0], share(t, dir, 3, 3))
 	refused("name all actions by setting actions", all[0], share(t, dir, 2, 2, func(o *logs.Options) { o.Actions = []string{"a", "c", "b"} }))

@@ -595,8 +595,8 @@ func (b *builder) note(column string, rows int, format string, args ...any) {
 	b.Notes = append(b.Notes, text)
 }
 
-// finish brings actions and propensities into the order of the names, in place, and finds the rows that contradict
-// themselves. It reports whether there are some, which must be left out in another pass.
+// finish names the actions, renumbers the columns that speak of them, in place, and finds the rows that contradict
+// themselves. again: there are some, which another pass must leave out.
 func (b *builder) finish() (names []string, again bool, err error) {
 	for _, s := range b.spills() {
 		if err := s.flush(); err != nil {
@@ -648,7 +648,7 @@ func (b *builder) finish() (names []string, again bool, err error) {
 	return names, again, nil
 }
 
-// rearranged are the columns that finish changes; options are those of the rows that are left.
+// rearranged are the columns that finish changes; of options, what is left for the rows that follow.
 type rearranged struct {
 	acts, options, count, items []int32
 	all, ps, row                []float64

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -167,5 +168,24 @@ func TestCacheReplaced(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Actions that a policy file names, and the log has, need no other cache; others do.
+func TestCacheOfNamedActions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.csv")
+	if err := os.WriteFile(path, []byte("action,reward,propensity\nb,1,.5\na,0,.5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cache := cacheOf(t, path)
+	was := statOf(t, cache)
+	for _, c := range []struct {
+		actions []string
+		kept    bool
+	}{{[]string{"a", "b"}, true}, {nil, true}, {[]string{"a", "b", "c"}, false}, {[]string{"b", "a"}, false}} {
+		l := mustOpen(t, path, Options{Actions: c.actions})
+		if kept := os.SameFile(was, statOf(t, cache)); kept != c.kept || c.actions != nil && !slices.Equal(l.Actions, c.actions) {
+			t.Errorf("%v: read from the cache %v, want %v: %v", c.actions, kept, c.kept, l.Actions)
+		}
 	}
 }

@@ -186,19 +186,7 @@ func (b *builder) use(c *Catalogue) {
 	}
 }
 
-// Len is the number of actions.
-func (c *Catalogue) Len() int { return len(c.Actions) }
-
-// Names are the names of all values that actions are described by.
-func (c *Catalogue) Names() []string { return c.items.names }
-
 // Features appends the named values of action a to values.
 func (c *Catalogue) Features(a int, values []features.Value) []features.Value {
 	return c.items.appendTo(a, values)
-}
-
-// Encode returns z(a) of all actions by their numbers. Actions are encoded once, or when they
-// are asked for if there is no room. An error: the encoder knows none of the names.
-func (c *Catalogue) Encode(it *features.Items) (Contexts, error) {
-	return (&items{named: c.items}).encode(it, c.Actions)
 }

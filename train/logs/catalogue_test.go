@@ -19,8 +19,8 @@ func TestCatalogue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(c.Actions, []string{"red", "green", "blue"}) || len(c.Names()) != 3 {
-			t.Errorf("%s: %q, %q", name, c.Actions, c.Names())
+		if !slices.Equal(c.Actions, []string{"red", "green", "blue"}) || len(c.items.names) != 3 {
+			t.Errorf("%s: %q, %q", name, c.Actions, c.items.names)
 		}
 		if v := c.Features(1, nil); !slices.Contains(v, features.Value{Name: "price", Number: 2.5}) || !slices.Contains(v, features.Value{Name: "kind=b", Number: 1}) {
 			t.Errorf("%s: %v", name, v)
@@ -61,7 +61,7 @@ func TestCatalogue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := c.Encode(it)
+		other, err := (&items{named: c.items}).encode(it, c.Actions)
 		if err != nil {
 			t.Fatal(err)
 		}

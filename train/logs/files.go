@@ -36,7 +36,7 @@ type WritableBucket interface {
 // Object is a file in a bucket.
 type Object struct {
 	Key  string
-	Size int64
+	Size int64     // in bytes; -1: not known before it is read
 	Time time.Time // of its last change
 	Tag  string    // another one for other content, such as the ETag
 }
@@ -454,7 +454,7 @@ func (f *file) copy(ctx context.Context, to *os.File) (err error) {
 		return fmt.Errorf("%s: %w", f.name, &remoteError{err})
 	case now == nil:
 		return fmt.Errorf("%s: gone while it was read: %w", f.name, fs.ErrNotExist)
-	case n != f.object.Size || now.Tag != f.object.Tag || now.Size != n:
+	case n != f.object.Size && f.object.Size >= 0, now.Tag != f.object.Tag, now.Size != f.object.Size:
 		return fmt.Errorf("%s: the file changed while it was read", f.name)
 	}
 	return nil

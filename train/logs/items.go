@@ -31,11 +31,7 @@ func (r rounded) Row64(i int, dst []float64) {
 	}
 }
 
-func (r rounded) Norm(i int) float64 {
-	z := make([]float64, r.Dim())
-	r.Row64(i, z)
-	return math.Sqrt(features.Dot(z, z))
-}
+func (r rounded) Norm(i int) float64 { return norm(r, i) }
 
 // ItemRows are vectors z(a) in two parts: the features by the encoder, and the place of the
 // 1 of an action with a row of its own. Features are rounded to 32 bits, as [features.Items]

@@ -68,8 +68,11 @@ func (t *through) Row32(i int, dst []float32) {
 	simd.Narrow32(dst, h)
 }
 
-func (t *through) Norm(i int) float64 {
-	h := make([]float64, t.dim)
-	t.Row64(i, h)
-	return math.Sqrt(features.Dot(h, h))
+func (t *through) Norm(i int) float64 { return norm(t, i) }
+
+// norm is ‖φ(x_i)‖₂ of contexts that keep none.
+func norm(x Contexts, i int) float64 {
+	phi := make([]float64, x.Dim())
+	x.Row64(i, phi)
+	return math.Sqrt(features.Dot(phi, phi))
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,7 @@ import (
 	"opl/policies/wholefile"
 )
 
-// plan is what the options say of reading.
+// plan is what the options ask of a reader, checked.
 type plan struct {
 	o               *Options
 	listed          uint64 // hash of the catalogue's file
@@ -93,7 +94,8 @@ func (p *plan) as(name string) string {
 	return as
 }
 
-// opening opens files as one log: it finds their cache, or reads them, in passes, until one is whole.
+// opening opens files as one log. It finds their cache, or reads them in passes. A pass that learns something that it
+// should have known, such as the kind of a column, is followed by another.
 type opening struct {
 	*plan
 	name   string // of the log, in errors
@@ -235,6 +237,10 @@ func (r *opening) cached() (*Log, error) {
 		said.Columns, said.ColumnsBefore = r.before, nil
 		keys = append(keys, r.key(&said))
 	}
+	if said.Actions != nil { // a policy's, where inspect and train found the same ones in the log
+		said.Actions = nil
+		keys = append(keys, r.key(&said))
+	}
 	var infos []os.FileInfo
 	for _, g := range r.files {
 		if g.info != nil {
@@ -250,7 +256,7 @@ func (r *opening) cached() (*Log, error) {
 			if err != nil {
 				continue // none, or of another version, or damaged: it is made again
 			}
-			if r.fresh(h.Sources) {
+			if r.fresh(h.Sources) && (k == keys[0] || r.o.Actions == nil || slices.Equal(h.Actions, r.o.Actions)) {
 				l.path = r.name
 				return l, nil
 			}
@@ -394,6 +400,10 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 	}
 	for _, g := range r.files {
 		h.Sources = append(h.Sources, g.source)
+		if g.object.Size < 0 {
+			b.note("", 0, "this is snapshot %s", g.name)
+			b.Snapshots = append(b.Snapshots, g.name)
+		}
 	}
 	if r.alone {
 		h.Log = r.files[0].id()
@@ -496,7 +506,7 @@ func keepsOthers(path string, log os.FileInfo, o *Options) error {
 	return nil
 }
 
-// modeOf is that of files with rows of a log: nobody reads them who may not read the log.
+// modeOf is the mode of files that hold rows of a log: who may not read the log may not read them.
 func modeOf(log os.FileInfo) fs.FileMode {
 	if mode := log.Mode().Perm(); mode&0o004 != 0 {
 		return mode&0o666 | 0o600

@@ -45,8 +45,7 @@ type Decision struct {
 type Offer = features.Offer
 
 // store is what a log that was read holds beside its columns: the named values of
-// contexts, and the texts that columns have numbers of. Contexts, ids and rows of the
-// file are those of Log.Context.
+// contexts, and the texts that columns number. Contexts, ids and rows of the file are by Log.Context.
 type store struct {
 	path        string
 	files       places // of which the rows are, if there are several

@@ -137,7 +137,7 @@ func (t *table) next(b *builder, begin func()) (there bool, err error) {
 	return false, nil
 }
 
-// alone ends reading ahead: the next line is that of the text, what was read after it, and what was not.
+// alone ends reading ahead. The lines that follow are those of text, then what was read after it, then the rest.
 func (t *table) alone(text []byte) {
 	a := t.blocks
 	t.blocks = nil

@@ -119,7 +119,7 @@ func (g *bag) spills() []*spill {
 	return []*spill{&g.values, &g.numbers, &g.offsets, &g.vocabulary.ends, &g.vocabulary.text, &g.category}
 }
 
-// columns are the same of rows that were read; ends and text are those of the names.
+// columns returns, in the order of bag.spills, what takes each column of a cache; names takes the texts of the names.
 func (v *named) columns(names *blob) []func([]byte) bool {
 	return []func([]byte) bool{to(&v.values), to(&v.ids), to(&v.offsets), to(&names.ends), to(&names.text),
 		to(&v.category)}
@@ -167,7 +167,7 @@ func (s *sums) add(name uint64, v float64) {
 	s.context += contextHash(name, bits)
 }
 
-// content are those of the row.
+// content hashes the row.
 func (g *bag) content() (sum sums) {
 	if g.summed {
 		return g.sum

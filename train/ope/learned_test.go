@@ -31,7 +31,7 @@ func TestLearned(t *testing.T) {
 			t.Errorf("%d rows: %+v", taught, r.Policies)
 		}
 		if taught > 1200 {
-			if !p.Learned || p.Recommended != "" || p.Rows != 0 || !strings.Contains(p.Warnings[0], "flatter it") || len(r.Pairs) == 0 {
+			if !p.Learned || p.Recommended != "" || p.RowsNeeded != 0 || p.Rows != 0 || !strings.Contains(p.Warnings[0], "flatter it") || len(r.Pairs) == 0 {
 				t.Errorf("%d rows taught: %+v", taught, p)
 			}
 			continue

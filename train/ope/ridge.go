@@ -44,15 +44,19 @@ func (s system) primal(mean []float64, at func(f int) []float64) error {
 	moments := make([]*regress.Moments, folds) // Σ φφᵀ, Σ φr and Σ φ
 	for f := range folds {
 		var part, y []float64
+		var err error
+		if moments[f], err = regress.NewMoments(regress.Matrix{Width: d}, nil, 2, nil); err != nil {
+			return err
+		}
 		for j, i := range s.mine {
 			if int(s.fold[i]) == f {
 				root := math.Sqrt(s.t.weight(i)) // by which phi is multiplied
 				part, y = append(part, s.phi[j*d:j*d+d]...), append(y, root*s.t.r[i], root)
 			}
-		}
-		var err error
-		if moments[f], err = regress.NewMoments(regress.Matrix{Width: d, Data: part}, y, 2, nil); err != nil {
-			return err
+			if len(y) == 2*regress.BlockRows || j == len(s.mine)-1 {
+				moments[f].AddRows(regress.Matrix{Width: d, Data: part}, y)
+				part, y = part[:0], y[:0]
+			}
 		}
 	}
 	for f := range folds {

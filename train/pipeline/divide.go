@@ -54,16 +54,15 @@ func (l *learning) divide() error {
 			teach[i], teach[j] = teach[j], teach[i]
 		})
 	}
+	teach = pick(open, teach)
+	l.teaching = append(l.teaching, teach...)
 	for _, i := range teach {
-		taught[open[i]] = true
-		l.teaching = append(l.teaching, open[i])
-	}
-	for k, i := range rest {
-		rest[k] = open[i]
+		taught[i] = true
 	}
 	for _, i := range o.looked {
 		taught[i] = true
 	}
+	rest = pick(open, rest)
 	if l.certifying = l.judge.Apart(rest, taught); len(l.certifying) < len(rest) {
 		l.warn("%d rows share a group, an id or a content with rows that teach, and do not certify",
 			len(rest)-len(l.certifying))
@@ -133,6 +132,9 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	switch {
 	case o.Share == 0 && teaches && o.Chunks > 1:
 		o.Share = 0.55
+	case o.Share == 0 && teaches && l.rulesAlone() && o.Distil == nil && len(o.Requirements) == 0:
+		// cuts need many rows, and are not learned in chunks; limits need more that certify
+		o.Share = min(0.67, mostTeaching/float64(len(open)))
 	case o.Share == 0 && teaches:
 		o.Share = min(0.5, mostTeaching/float64(len(open)))
 	case o.Share == 0:
@@ -150,12 +152,10 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	if l.log.Time != nil && o.Split != ByTime && l.judge.Drift() != nil {
 		if l.judge.Settled() {
 			l.warn("the log drifts: setting split of time teaches by the earlier rows and certifies on the later " +
-				"ones, " +
-				"which are nearer to what comes")
+				"ones, which are nearer to what comes")
 		} else {
 			l.warn("the log drifts, or rewards of its newest rows are not in yet: leave out rows whose rewards may " +
-				"still " +
-				"come")
+				"still come")
 		}
 	}
 }
@@ -167,11 +167,7 @@ func (l *learning) hungry(teach, open []int) error {
 	if l.log.Choices != nil {
 		return nil
 	}
-	rows := make([]int, len(teach))
-	for k, i := range teach {
-		rows[k] = open[i]
-	}
-	e, err := l.log.FitEncoder(rows, l.scaling())
+	e, err := l.log.FitEncoder(pick(open, teach), l.scaling())
 	if err != nil {
 		return err
 	}

@@ -12,16 +12,14 @@ import (
 	"opl/train/logs"
 )
 
-// sampled is the number of rows that the effective sample size is watched on, at most.
+// sampled is the number of rows that the effective sample size is watched on, at most: fewer where they offer many
+// actions.
 const sampled = 20_000
 
 // estimate is what rows of an encoded log say of π_Q, which has an exact form.
 func estimate(pol policies.Policy, q policies.Posterior, log *logs.Log, rows []int) certify.Estimate {
 	return certify.SelfNormalized(certify.Logged(pol, q, log, rows))
 }
-
-// watched is how many rows the effective sample size is watched on: fewer where they offer many actions.
-func watched(log *logs.Log) int { return max(1000, min(sampled, 100_000_000/log.MostOptions())) }
 
 // few are rows, evenly spaced, for an estimate that nothing is decided by: all, unless the scores of what they offer
 // take seconds.
@@ -87,13 +85,10 @@ func newWatch(log *logs.Log, rows []int, seed uint64, least float64) *watch {
 		rough.X = rounded{x}
 		w.log = &rough
 	}
-	if sampled := watched(log); len(rows) > sampled {
+	if sampled := max(1000, min(sampled, 100_000_000/log.MostOptions())); len(rows) > sampled {
 		some := train.Stream(seed, "effective sample size").Perm(len(rows))[:sampled]
 		slices.Sort(some)
-		w.rows = make([]int, sampled)
-		for i, s := range some {
-			w.rows[i] = rows[s]
-		}
+		w.rows = pick(rows, some)
 		w.scale = float64(len(rows)) / float64(sampled)
 	}
 	return w

@@ -76,12 +76,10 @@ func ExportLogging(t *experiment.Task) (*policyfile.File, error) {
 			Weights: matrix(t.Prior.Mean, t.Data.Classes)}}}, nil
 }
 
-func pixelNames(t *experiment.Task) []string { return pixels(t.Data.Train.Dim()) }
-
 func classNames(t *experiment.Task) []string { return logs.Numbered(t.Data.Classes) }
 
-func pixels(n int) (names []string) {
-	for i := range n {
+func pixelNames(t *experiment.Task) (names []string) {
+	for i := range t.Data.Train.Dim() {
 		names = append(names, "x_"+strconv.Itoa(i))
 	}
 	return names

@@ -67,13 +67,8 @@ func (l *learning) trade(ctx context.Context, lib library.Library) error {
 	}
 	rows := *l.rows
 	rows.Cost = traded(l.log, outcomes, best).Cost
-	l.rows, l.search.Log = &rows, &rows
-	if l.search.Judge == nil {
-		return nil
-	}
-	var err error
-	l.search.Judge, err = l.judge.Of(l.rows)
-	return err
+	l.rows = &rows
+	return nil
 }
 
 // weigh chooses λ by rows that teach: on one half of them a policy is learned for each λ, and the other half says how
@@ -122,11 +117,11 @@ func (l *learning) weigh(ctx context.Context, lib library.Library, outcomes []*l
 	return best
 }
 
-// pick are some of the rows, by their places.
-func pick(rows, places []int) []int {
-	out := make([]int, len(places))
+// pick returns the elements of a column at some places.
+func pick[T any](column []T, places []int) []T {
+	out := make([]T, len(places))
 	for i, p := range places {
-		out[i] = rows[p]
+		out[i] = column[p]
 	}
 	return out
 }

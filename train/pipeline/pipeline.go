@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/tensor"
 
 	"opl/objectives"
@@ -95,7 +96,7 @@ func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (
 	return l.out, nil
 }
 
-// learning is Learn on its way.
+// learning is the state of one call of Learn.
 type learning struct {
 	o         Options
 	log       *logs.Log
@@ -115,7 +116,6 @@ type learning struct {
 	layers               []features.Layer   // that objectives' policies are linear in
 	parts                []*train.Certified // of the recipe's mixture, with their weights
 	weights              []float64
-	search               train.Search
 	out                  *Learned
 }
 
@@ -145,7 +145,7 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 		}
 	}
 	l.out.Training = Training{Run: run, Rows: log.Len(), Estimated: log.Estimated, Tried: 1,
-		Divisions: o.divisions}
+		Divisions: o.divisions, Snapshots: log.Snapshots}
 	if left := provenance.LeftOut(log.LeftOut, log.Skipped); left != "" {
 		l.warn("%s", left)
 	}
@@ -254,11 +254,15 @@ func (l *learning) encode() (err error) {
 		l.prior.Fixed = true // no row of this log had a part in the file, see divide
 	}
 	t.Teaching, t.Certifying = len(l.teaching), len(l.certifying)
-	l.search = train.Search{Log: l.rows, Rows: l.certifying}
-	if (l.family.HasPosterior() || l.objective.Recipe) && !l.log.Estimated && l.log.Unrewarded == 0 {
-		l.search.Judge, err = l.judge.Of(l.rows)
+	return nil
+}
+
+// certifier is the judge of the encoded rows; nil: nothing can be certified.
+func (l *learning) certifier() (*provenance.Judge, error) {
+	if !l.family.HasPosterior() && !l.objective.Recipe || l.log.Estimated || l.log.Unrewarded > 0 {
+		return nil, nil
 	}
-	return err
+	return l.judge.Of(l.rows)
 }
 
 // own is how often an action must have been logged to have a row of its own, 0: none has.
@@ -272,7 +276,7 @@ func (l *learning) own() int {
 	return 100
 }
 
-// scaling is that of contexts, and but for the norm of what actions are described by, whose
+// scaling is the scaling of contexts and, but for the norm, of what actions are described by, whose
 // intercept gives h(x) a column that all actions share. Where actions have features no posterior
 // needs contexts of norm 1, and models of the reward lose by it.
 func (l *learning) scaling() logs.Scaling {
@@ -291,7 +295,7 @@ const mostColumns = 512
 // leastLayered is how many rows a table needs for layers to be a candidate that nobody asked for.
 const leastLayered = 30_000
 
-// table reports that models of the reward are to be learned from the log as from a table.
+// table reports that the log is narrow enough for models of the reward by [train.Direct].
 func (l *learning) table() bool {
 	if l.o.Learners != nil && !l.rulesAlone() && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
 		return false
@@ -299,16 +303,15 @@ func (l *learning) table() bool {
 	return l.log.Choices == nil && l.rows.Dim() <= mostColumns && l.log.K() <= 100
 }
 
-// recipe runs train.Recipe.
+// recipe learns by [train.Recipe], whose mixture it certifies.
 func (l *learning) recipe(ctx context.Context) error {
 	t, c := &l.out.Training, l.config
 	w := newWatch(l.rows, l.teaching, l.o.Seed, math.Inf(-1))
 	softmax := w.epoch(policies.Softmax{})
 	c.Epoch = func(p train.Epoch) bool { return !strings.HasSuffix(p.Stage, "prior") || softmax(p) }
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
-	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Certifying: l.certifying,
-		Start: l.start, LayerRate: t.LayerRate}
-	r.Learners = l.o.Learners
+	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Start: l.start,
+		LayerRate: t.LayerRate, Learners: l.o.Learners}
 	if l.table() {
 		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 		if l.o.Settings.Representation == "" {
@@ -322,19 +325,15 @@ func (l *learning) recipe(ctx context.Context) error {
 			return errUnit
 		}
 	}
-	if len(l.chunks) == 1 {
-		got, err := r.Learn(ctx, l.search.Judge, l.rows, c)
-		if err != nil {
-			return err
-		}
-		l.parts, l.weights, l.out.Certificate = []*train.Certified{got}, []float64{1}, got.Certificate
-	} else {
-		got, err := r.LearnChunks(ctx, l.search.Judge, l.rows, c, l.chunks)
-		if err != nil {
-			return err
-		}
-		l.parts, l.weights, l.out.Certificate = got.Parts, got.Weights, got.Certificate
+	judge, err := l.certifier()
+	if err != nil {
+		return err
 	}
+	got, err := r.LearnChunks(ctx, judge, l.rows, c, l.chunks)
+	if err != nil {
+		return err
+	}
+	l.parts, l.weights, l.out.Certificate = got.Parts, got.Weights, got.Certificate
 	var learners []string
 	for _, p := range l.parts {
 		learners = append(learners, p.Learner)
@@ -344,7 +343,7 @@ func (l *learning) recipe(ctx context.Context) error {
 	return nil
 }
 
-// see makes the rows of the log be seen through a representation, and keeps its layers.
+// see replaces the contexts of some rows, nil for all, by what a representation makes of them, and keeps its layers.
 func (l *learning) see(r *train.Representation, rows []int) (err error) {
 	if r == nil {
 		return nil
@@ -367,14 +366,11 @@ func (l *learning) represent(ctx context.Context, c *train.Config) error {
 		return err
 	}
 	l.rows.X = logs.Hold(l.rows.X, room)
-	l.search.Log, c.Representation, c.Prior = l.rows, nil, prior
+	c.Representation, c.Prior = nil, prior
 	if t.Learner = "likelihood"; l.o.Prior == ZeroPrior {
 		c.Prior.Mean = make([]float64, len(prior.Mean))
 	}
-	if l.search.Judge != nil {
-		l.search.Judge, err = l.judge.Of(l.rows)
-	}
-	return err
+	return nil
 }
 
 // fit trains an objective, at each prior scale, and keeps the one of the best
@@ -401,9 +397,14 @@ func (l *learning) fit(ctx context.Context) error {
 		scales = []float64{1}
 	}
 	t.PriorScales, t.Tried = scales, len(scales)
-	l.search.Options = certify.Options{Delta: c.Delta, Gamma: l.o.Gamma, Seed: c.Seed, Threads: runtime.GOMAXPROCS(0)}
+	judge, err := l.certifier()
+	if err != nil {
+		return err
+	}
+	search := train.Search{Log: l.rows, Rows: l.certifying, Judge: judge, Options: certify.Options{Delta: c.Delta,
+		Gamma: l.o.Gamma, Seed: c.Seed, Threads: runtime.GOMAXPROCS(0)}}
 	var watches []*watch // by scale
-	best, res, _, err := l.search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
+	best, res, _, err := search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
 		w := newWatch(l.rows, l.certifying, l.o.Seed, l.o.MinESS)
 		watches = append(watches, w)
 		c.Epoch = w.epoch(c.Policy)
@@ -424,15 +425,15 @@ func (l *learning) fit(ctx context.Context) error {
 	if err := l.see(in, l.certifying); err != nil {
 		return err
 	}
-	l.out.Policy, l.out.Posterior, l.out.Certificate, t.Curve, t.Stopped = c.Policy, l.search.Best,
-		l.search.Certificate, w.curve, w.stopped
+	l.out.Policy, l.out.Posterior, l.out.Certificate, t.Curve, t.Stopped = c.Policy, search.Best,
+		search.Certificate, w.curve, w.stopped
 	if w.stopped != "" && w.last != nil {
 		t.Stopped += "; the policy of the epoch before is kept"
 	}
 	return nil
 }
 
-// finish judges, warns, and makes the file.
+// finish estimates what the policy earns, warns, and makes the file.
 func (l *learning) finish() (err error) {
 	t, out := &l.out.Training, l.out
 	parts, weights := l.parts, l.weights
@@ -484,8 +485,12 @@ func (l *learning) finish() (err error) {
 		Loggers: l.o.Loggers}
 	f := &policyfile.File{Actions: l.log.Actions, Columns: l.o.Columns, Floor: l.o.Floor, Created: train.ThisVersion()}
 	if l.items != nil {
-		if f.Actions, f.Catalogue, err = catalogueOf(l.log); err != nil {
-			return err
+		f.Actions = nil // rows say what there is
+		if from := l.log.Catalogue(); from != nil {
+			f.Actions = from.Actions
+			if f.Catalogue, err = from.Served(); err != nil {
+				return err
+			}
 		}
 	}
 	f.RewardMin, f.RewardMax = l.log.RewardRange()
@@ -524,30 +529,9 @@ func (l *learning) finish() (err error) {
 	return err
 }
 
-// logged is the mean reward of the rows that certify, or of all where none has to.
+// logged is the mean reward of the rows that certify.
 func (l *learning) logged() float64 {
-	if len(l.certifying) == 0 {
-		return -mean(l.log.Cost)
-	}
-	var sum float64
-	for _, i := range l.certifying {
-		sum -= l.log.Cost[i]
-	}
-	return sum / float64(len(l.certifying))
-}
-
-// catalogueOf is the catalogue of a log as a policy file has it, nothing where rows say what there is.
-func catalogueOf(log *logs.Log) ([]string, *policyfile.Catalogue, error) {
-	from := log.Catalogue()
-	if from == nil {
-		return nil, nil, nil
-	}
-	var values []features.Value
-	c, err := policyfile.NewCatalogue(from.Actions, func(a int) []features.Value {
-		values = from.Features(a, values[:0])
-		return values
-	})
-	return from.Actions, c, err
+	return -floats.Sum(pick(l.log.Cost, l.certifying)) / float64(len(l.certifying))
 }
 
 // matrix is [k×d] as rows.
@@ -556,14 +540,6 @@ func matrix(flat []float64, k int) policyfile.Matrix {
 	m := make(policyfile.Matrix, k)
 	for a := range m {
 		m[a] = flat[a*d : (a+1)*d : (a+1)*d]
-	}
-	return m
-}
-
-// mean is 0 of nothing.
-func mean(xs []float64) (m float64) {
-	for _, x := range xs {
-		m += x / float64(len(xs))
 	}
 	return m
 }

@@ -32,8 +32,7 @@ func (l *learning) readable() error {
 			return errors.New("what is distilled is the prior: leave out setting prior")
 		case o.Distil.HasItems():
 			return errors.New("rules are of a fixed list of actions, and the policy that is distilled chooses by " +
-				"what " +
-				"actions are described by")
+				"what actions are described by")
 		}
 		o.Learners, o.PriorFile = []string{Rules}, o.Distil
 	}
@@ -43,8 +42,7 @@ func (l *learning) readable() error {
 		return fmt.Errorf("objective %s learns in its own way: rules are of the certified recipe", l.objective.Name)
 	case trees && l.log.Choices != nil:
 		return errors.New("rules are of a fixed list of actions, and the actions of this log have features or " +
-			"differ from " +
-			"row to row")
+			"differ from row to row")
 	case trees && o.Scaling.Unit:
 		return errUnit
 	case o.Depth != 0 && (!trees || o.Simple):

@@ -33,6 +33,8 @@ type Training struct {
 	Tried     int     `json:"tried"`
 	Estimated bool    `json:"estimated"` // the log's propensities are estimates
 	Seconds   float64 `json:"seconds"`
+	// Snapshots are those of tables that the log was, by their URLs without what opens the catalogue.
+	Snapshots []string `json:"snapshots,omitempty"`
 	// Divisions of a range of numbers that there was a choice among: that of the largest value less its error is taken.
 	Divisions []Division `json:"divisions,omitempty"`
 	// Traded are the weights λ beside the reward's 1 of outcomes that something is required of, in what was learned.

@@ -51,8 +51,7 @@ type Statement struct {
 	*Circumstances
 }
 
-// Promise returns the reward that is promised, in [0, 1]. It is that of the bound, but never above
-// the estimate on the same rows.
+// Promise returns the guaranteed reward, in [0, 1]: the bound's, but never above the estimate on the same rows.
 func (s Statement) Promise() float64 {
 	if s.Circumstances != nil {
 		return s.Guaranteed
@@ -125,8 +124,13 @@ type sample struct {
 
 func (j *Judge) sample(rows []int) sample {
 	n := j.log.Len()
-	return sample{Judge: j, rows: rows, logged: make([]float64, n), spread: make([]float64, n),
-		missing: make([]float64, n)}
+	s := sample{Judge: j, rows: rows, logged: make([]float64, n)}
+	if j.log.LoggedOnly() {
+		s.missing = make([]float64, n)
+	} else {
+		s.spread = make([]float64, n)
+	}
+	return s
 }
 
 // noting is pi that notes what a sample has.
@@ -137,10 +141,11 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 	}
 	return func(dst []float64, i int) error {
 		err := pi(dst, i)
-		s.logged[i], s.spread[i], s.missing[i] = dst[log.Chosen(i)], 0, 0
+		s.logged[i] = dst[log.Chosen(i)]
 		switch {
 		case rare == nil:
 		case log.Sets():
+			s.missing[i] = 0
 			for j, p := range dst[:log.Options(i)] {
 				a, _ := log.Option(i, j)
 				s.missing[i] += p * rare[a]
@@ -148,6 +153,10 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 		default: // all actions, in their order
 			s.missing[i] = floats.Dot(dst[:log.Options(i)], rare)
 		}
+		if s.spread == nil {
+			return err
+		}
+		s.spread[i] = 0
 		for a, p0 := range log.Pi0(i) {
 			if p := dst[a]; p > 0 {
 				s.spread[i] += p * p / p0
@@ -157,7 +166,7 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 	}
 }
 
-// certificate makes one, of what rows of a log say, or of several in turn.
+// certificate states what bounds say of the samples, one from each log that certifies.
 func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certificate, error) {
 	if err := absurd(b); err != nil {
 		return nil, err
@@ -170,6 +179,15 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	on.Lists = listed(samples)
 	var cost, of, pi0, pi []float64
 	for _, s := range samples {
+		n := len(s.rows) // of 10⁸ rows, copies take gigabytes
+		if len(samples) == 1 && n == s.log.Len() {
+			cost, pi0, pi, of = s.log.Cost, s.log.Propensity, s.logged, s.cost
+			break
+		}
+		cost, pi0 = slices.Grow(cost, n), slices.Grow(pi0, n)
+		if s.logged != nil {
+			pi = slices.Grow(pi, n)
+		}
 		for _, r := range s.rows {
 			cost, pi0 = append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
 			if s.cost != nil {
@@ -194,7 +212,7 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	return &Certificate{conclude(b, v, on, estimate)}, nil
 }
 
-// verdict is that of bounds alone.
+// verdict says what bounds show, whatever the log is like.
 func verdict(b certify.Bounds) Verdict {
 	switch {
 	case b.Better():
@@ -215,15 +233,7 @@ func absurd(b certify.Bounds) error {
 		"had a part in the policy", b.Absurd)
 }
 
-// cluster is that of a row.
-func (j *Judge) cluster(r int) int32 {
-	if clusters := j.Clusters(); clusters != nil {
-		return clusters[r]
-	}
-	return int32(r)
-}
-
-// of is what the logs are, whose rows certify, in groups or not.
+// of describes the logs whose rows certify. grouped says that some of these rows share a group.
 func (on *Circumstances) of(grouped bool, samples ...sample) {
 	first := samples[0]
 	on.RewardMin, on.RewardMax = first.log.RewardRange()
@@ -234,6 +244,9 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 		skipped, files = skipped+s.log.Skipped, files+s.log.LeftOut
 		on.DataHash = s.log.Hash()
 		hashes = append(hashes, xxhash.Sum64String(on.DataHash))
+		for _, name := range s.log.Snapshots {
+			on.Notes = append(on.Notes, "certified on snapshot "+name)
+		}
 		on.doubt(s.found, s.named(len(samples) > 1), func(f inspect.Finding) bool { return contradicts(f, grouped) })
 	}
 	if len(samples) > 1 {
@@ -250,8 +263,8 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 	}
 }
 
-// contradicts reports a finding that no bound accounts for, of rows that certify in groups or not. Drift leaves the
-// mean over rows bounded, and rows of a group, or that repeat, count as one.
+// contradicts reports a finding that no bound accounts for. Bounds allow for drift, since they bound the mean over
+// rows, and for rows that repeat or share a group, since they count these as one.
 func contradicts(f inspect.Finding, grouped bool) bool {
 	switch {
 	case f.Severity == inspect.Fine:

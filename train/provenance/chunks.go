@@ -88,7 +88,7 @@ func (j *Judge) Settled() bool { return j.found.Settled() }
 // again certifies the mixture of a file in the chunks that certified it when it was learned from
 // this log, as the file records them; nil: it was not learned so.
 func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (*Certificate, trial, error) {
-	how, keys := j.log.Identity()
+	how, keys := j.identity()
 	for _, c := range f.Components {
 		if len(f.Components) == 1 || how != f.History.How || c.Kind != policyfile.ArgMax || len(c.Chosen) == 0 {
 			return nil, trial{}, nil

@@ -79,7 +79,7 @@ func (j *Judge) Apart(rows []int, seen []bool) []int {
 			tainted[cluster[i]] = tainted[cluster[i]] || s
 		}
 	}
-	var out []int
+	out := make([]int, 0, len(rows))
 	for _, r := range rows {
 		if !seen[r] && (tainted == nil || !tainted[cluster[r]]) {
 			out = append(out, r)

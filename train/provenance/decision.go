@@ -102,18 +102,17 @@ type trial struct {
 	err     error   // why there is no trial
 }
 
-// bounds are those of the parts.
+// bounds computes the bounds of the parts: of a pool, of chunks, or of one fixed policy.
 func (t trial) bounds(parts []certify.PoolLog, o certify.Options) (b certify.Bounds, err error) {
 	p := parts[0]
+	if o.Contrast != nil { // a pool has that of each part in its place
+		o.Contrast.Missing = p.Missing
+	}
 	switch {
 	case o.AnyTime:
-		some := slices.DeleteFunc(slices.Clone(parts), func(p certify.PoolLog) bool { return len(p.Rows) == 0 })
-		return certify.Pool(some, o)
+		return certify.Pool(withRows(parts), o)
 	case t.chunks == nil:
 		o.Models = p.Models
-		if o.Contrast != nil {
-			o.Contrast.Missing = p.Missing
-		}
 		return certify.Fixed(p.Pi, p.Logged, p.Log, p.Rows, o)
 	}
 	has := make([]bool, p.Log.Len())
@@ -129,9 +128,6 @@ func (t trial) bounds(parts []certify.PoolLog, o certify.Options) (b certify.Bou
 		if len(c.Rows) > 0 {
 			chunks = append(chunks, c)
 		}
-	}
-	if o.Contrast != nil {
-		o.Contrast.Missing = p.Missing
 	}
 	b, _, err = certify.Chunks(chunks, p.Log, o)
 	return b, err
@@ -151,7 +147,7 @@ type null struct {
 // span is the width of the range.
 func (n *null) span() float64 { return n.High - n.Low }
 
-// require checks a requirement of an outcome, and says what it is of costs in [−1, 0].
+// require checks a requirement of an outcome, and states it as a contrast of costs in [−1, 0].
 func (n *null) require(r Requirement, cost bool) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("setting %s %s: %s", n.Kind, r.Name, fmt.Sprintf(format, args...))
@@ -208,7 +204,7 @@ func (t trial) goal() *null {
 	return n
 }
 
-// null is that of a requirement.
+// null makes the null hypothesis that a requirement is not met.
 func (t trial) null(r Requirement, grouped bool) (*null, error) {
 	n := &null{Outcome: Outcome{Name: r.Name, Kind: r.kind()}}
 	first, varies := math.NaN(), false
@@ -540,7 +536,7 @@ func Chances(log *logs.Log, logged []float64, rows []int, n int, delta float64, 
 	return chances, nil
 }
 
-// chance is that of one.
+// chance is the logarithm of the probability that later rows refute the null, see [Chances].
 func (n *null) chance(cost []float64, missing []bool, pi0, pi []float64, rows []int, later int, delta float64) float64 {
 	var sum, square, count float64
 	c := n.contrast

@@ -40,7 +40,7 @@ func Lacks(of string, reads, names []string) (string, error) { return lacks(of, 
 func (j *Judge) Weighed(p *policyfile.Policy, o Options, shares int) (string, error) {
 	c, err := Pool{j}.pooled(context.Background(), p, o)
 	if err == nil {
-		_, err = certify.PoolSums(c.withRows(), certify.Options{AnyTime: true}) // which notes probabilities
+		_, err = certify.PoolSums(withRows(c.parts), certify.Options{AnyTime: true}) // which notes probabilities
 	}
 	var all weights
 	for k := range shares {

@@ -74,8 +74,8 @@ func (j *Judge) keysOf(w policyfile.Fingerprints) (keys []uint64, from int) {
 	return j.contextKeys(w, nil, true), 0
 }
 
-// contextKeys are those of the given rows, nil: of all, by their contexts; without offered by these without what the
-// rows offer.
+// contextKeys returns the keys of rows by their contexts; nil rows: of all. Without offered, what the rows offer is
+// left out.
 func (j *Judge) contextKeys(w policyfile.Fingerprints, rows []int, offered bool) []uint64 {
 	if w.Time && j.log.Time == nil {
 		return nil
@@ -149,7 +149,7 @@ func (j *Judge) actions() []uint64 {
 	return names
 }
 
-// split is what a fingerprint's key is of: 40 bits of the row's, 24 of its action's.
+// split masks the 24 bits of a fingerprint's key that are of the action; the other 40 are of the row.
 const split = 1<<24 - 1
 
 // fingerprints are what some of the rows are known again by, of which no other row has the
@@ -157,7 +157,8 @@ const split = 1<<24 - 1
 // chance.
 func (j *Judge) fingerprints(rows []int) (all []policyfile.Fingerprints) {
 	names := j.actions()
-	drawn := func(a, b int) int { return cmp.Compare(Hash(1, j.keys[a]), Hash(1, j.keys[b])) }
+	_, identity := j.identity()
+	drawn := func(a, b int) int { return cmp.Compare(Hash(1, identity[a]), Hash(1, identity[b])) }
 	rare := func(a, b int) int { return cmp.Or(cmp.Compare(j.log.Propensity[a], j.log.Propensity[b]), drawn(a, b)) }
 	some := [2][]int{rows[:min(len(rows), 25*fingerprints)], first(rows, 25*fingerprints, drawn)}
 	if j.log.Propensity != nil {
@@ -198,7 +199,7 @@ func (j *Judge) fingerprints(rows []int) (all []policyfile.Fingerprints) {
 	return all
 }
 
-// first are the first n rows in an order, of which the others are not sorted: there may be many.
+// first returns the first n rows in an order, without sorting the others: there may be many.
 func first(rows []int, n int, order func(a, b int) int) (some []int) {
 	last := -1 // of n rows, once there are so many
 	for _, r := range rows {

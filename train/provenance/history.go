@@ -12,7 +12,7 @@ import (
 	"opl/train/logs"
 )
 
-// A Relation is that of a log to the one that a policy was learned from.
+// A Relation says how a log relates to the log that a policy was learned from.
 type Relation string
 
 // The relations.
@@ -35,12 +35,6 @@ type Overlap struct {
 // Seen reports whether row i had any part in the policy.
 func (o Overlap) Seen(i int) bool { return o.Taught[i] || o.Chosen[i] }
 
-// identity is what the log tells rows apart by.
-func (j *Judge) identity() string {
-	j.once.Do(func() { j.how, j.keys = j.log.Identity() })
-	return j.how
-}
-
 // Hash returns the xxHash64 of two numbers. Rows are divided by it, and recorded in files as such
 // hashes.
 func Hash(seed, of uint64) uint64 {
@@ -50,12 +44,12 @@ func Hash(seed, of uint64) uint64 {
 	return xxhash.Sum64(b[:])
 }
 
-// hashes are those of some rows, as a file records them: sorted, distinct.
+// hashes returns the hashes of some rows as a file records them: sorted, distinct.
 func (j *Judge) hashes(seed uint64, rows []int) policyfile.Hashes {
-	j.identity()
+	_, keys := j.identity()
 	out := make([]uint64, len(rows))
 	for i, r := range rows {
-		out[i] = Hash(seed, j.keys[r])
+		out[i] = Hash(seed, keys[r])
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -88,7 +82,8 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 	for _, c := range f.Components {
 		taught, chosen = append(taught, c.Taught...), append(chosen, c.Chosen...)
 	}
-	switch how := j.identity(); {
+	how, keys := j.identity()
+	switch {
 	case h.Known && f.Unlisted() > 0:
 		return o, withhold("the policy file says that more rows taught it than it lists, %d of which are missing: "+
 			"the lists were cut, so nothing is guaranteed; take the file as opl train wrote it", f.Unlisted())
@@ -121,7 +116,7 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 	t, c := propensity.NewRowSet(taught), propensity.NewRowSet(chosen)
 	rows := 0
 	out := make([]bool, n)
-	for i, k := range j.keys {
+	for i, k := range keys {
 		x := Hash(h.Seed, k)
 		if o.Taught[i], o.Chosen[i] = t.Has(x), c.Has(x); o.Seen(i) {
 			rows++
@@ -131,7 +126,7 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 	if o.Relation == Same {
 		return o, nil
 	}
-	if j.how == logs.ByContent {
+	if how == logs.ByContent {
 		again := j.known(h.Fingerprints, make([]bool, n))
 		if again == "" && !fresh && rows > 0 && !j.byChance(rows, t.Len()+c.Len(), h.Repeats) {
 			return o, withhold("%d rows of this log have the content of rows that the policy was learned from, "+
@@ -163,8 +158,9 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again string) (Overlap, error) {
 	const changed = "rows that had a part in the policy%s are in this log %s and may not certify: %s; use a log " +
 		"of later decisions, drawn by other random numbers"
+	how, keys := j.identity()
 	under := "under other decision ids: their ids were changed,"
-	if j.how == logs.ByContent {
+	if how == logs.ByContent {
 		under = "without decision_id, or with their contexts rounded,"
 	}
 	if again != "" {
@@ -182,15 +178,15 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 			continue
 		}
 		out := make([]bool, j.log.Len())
-		if a.How == j.how {
+		if a.How == how {
 			set := propensity.NewRowSet(a.Rows)
 			found := 0
-			for i, k := range j.keys {
+			for i, k := range keys {
 				if out[i] = set.Has(Hash(a.Seed, k)); out[i] {
 					found++
 				}
 			}
-			if j.how == logs.ByContent && found > 0 && j.byChance(found, set.Len(), a.Repeats) {
+			if how == logs.ByContent && found > 0 && j.byChance(found, set.Len(), a.Repeats) {
 				clear(out)
 			}
 		}
@@ -249,7 +245,7 @@ func (j *Judge) Seed(before *policyfile.File, seed uint64) (uint64, error) {
 	if before == nil || !before.History.Known || before.History.How == "" {
 		return seed, nil
 	}
-	if before.History.How != j.identity() {
+	if how, _ := j.identity(); before.History.How != how {
 		return 0, withhold("the prior's file tells rows apart by another key than this log has (decision_id or " +
 			"content): its rows could not be recorded")
 	}
@@ -258,7 +254,6 @@ func (j *Judge) Seed(before *policyfile.File, seed uint64) (uint64, error) {
 
 // Record writes into a file which rows had a part in it.
 func (j *Judge) Record(f *policyfile.File, m Made) {
-	j.identity()
 	if m.Chunks == nil {
 		m.Chunks = [][]int{m.Chosen}
 	}
@@ -269,13 +264,14 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 		}
 		f.Components[k].Taught, f.Components[k].Chosen = j.hashes(m.Seed, taught), j.hashes(m.Seed, rows)
 	}
-	f.History = policyfile.History{Known: true, DataHash: j.log.Hash(), How: j.how, Seed: m.Seed, Tried: m.Tried}
+	how, _ := j.identity()
+	f.History = policyfile.History{Known: true, DataHash: j.log.Hash(), How: how, Seed: m.Seed, Tried: m.Tried}
 	all := slices.Concat(m.Taught, m.Chosen)
 	if f.History.Groups = j.groups(m.Seed, all); len(f.Components) == 1 && f.Components[0].Kind == policyfile.ArgMax {
 		f.History.Groups = j.groups(m.Seed, m.Taught) // those that certified it changed nothing
 	}
 	f.History.Fingerprints = j.fingerprints(all)
-	if j.how == logs.ByContent {
+	if how == logs.ByContent {
 		f.History.Repeats = j.repeats(all)
 	}
 	if t := j.log.Time; t != nil {

@@ -23,10 +23,7 @@ type Judge struct {
 	found inspect.Report
 	force bool
 
-	once sync.Once
-	how  string // what rows are told apart by
-	keys []uint64
-
+	identity func() (how string, keys []uint64) // of the rows, see [logs.Log.Identity]
 	clusters func() []int32
 	partial  *Partial // of a shard that has read its own files alone
 }
@@ -46,7 +43,7 @@ func Within(log *logs.Log, gamma float64) *Judge {
 }
 
 func judge(log *logs.Log, found inspect.Report, force bool) *Judge {
-	j := &Judge{log: log, found: found, force: force}
+	j := &Judge{log: log, found: found, force: force, identity: sync.OnceValues(log.Identity)}
 	j.clusters = sync.OnceValue(j.depend)
 	return j
 }
@@ -142,8 +139,8 @@ func (j *Judge) Posterior(pol propensity.Family, q propensity.Posterior, rows []
 	return certificate(b, Circumstances{Relation: Same}, sample{Judge: j, rows: rows})
 }
 
-// options are those of a guarantee on the log: rows count as one by clusters, and propensities
-// that the inspection found rounded are known up to that.
+// options adds to options what the log implies: rows of a cluster count as one, and Γ is at least what the inspection
+// found propensities to be rounded by.
 func (j *Judge) options(o certify.Options) certify.Options {
 	if o.Clusters = j.Clusters(); o.AnyTime { // see Pool: what joins clusters may come after a look
 		o.Clusters = nil
@@ -255,7 +252,7 @@ func (j *Judge) fixed(log *logs.Log, pi certify.Policy, rows []int, o certify.Op
 	return c, t, err
 }
 
-// trial is one of a policy on rows of the log.
+// trial prepares a policy to be certified on rows of the log, or on its lists.
 func (j *Judge) trial(p certify.PoolLog, s sample, o certify.Options) trial {
 	o = j.options(o)
 	p.Gamma, p.Clusters = o.Gamma, o.Clusters
@@ -268,7 +265,7 @@ func (j *Judge) trial(p certify.PoolLog, s sample, o certify.Options) trial {
 	return t
 }
 
-// certificate is that of the reward.
+// certificate certifies the reward.
 func (t trial) certificate(on Circumstances) (*Certificate, error) {
 	if t.err != nil {
 		return nil, t.err
@@ -283,7 +280,7 @@ func (t trial) certificate(on Circumstances) (*Certificate, error) {
 	return certificate(b, on, t.samples...)
 }
 
-// lasting are the rows that a Pool of this log takes, at any time; else all.
+// lasting returns the rows that count at any time, as a Pool of this log takes them; for one look it returns all.
 func (j *Judge) lasting(rows []int, o certify.Options, on *Circumstances) ([]int, error) {
 	if !o.AnyTime {
 		return rows, nil
@@ -346,12 +343,15 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 	c, err := t.certificate(on)
 	c, err = c.decide(t, requirements, err)
 	if err == nil && j.log.Lists == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
+		if j.log.LoggedOnly() { // no model is asked there, so the policy need not play again for every Γ
+			pi, logged = nil, s.logged
+		}
 		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
 	}
 	return c, err
 }
 
-// from refuses rows that had a part in a policy of an origin.
+// from refuses rows that had a part in a policy, by its origin.
 func (j *Judge) from(o Origin, rows []int, options certify.Options) error {
 	if o.file != nil {
 		if err := j.Admits(); err != nil {
@@ -373,12 +373,13 @@ func (j *Judge) from(o Origin, rows []int, options certify.Options) error {
 // none had a part in it.
 func (j *Judge) flatters(f *policyfile.File) string {
 	o, err := j.Compare(f, false)
+	how, _ := j.identity()
 	switch p := f.History; {
 	case j.log.Hash() == p.DataHash:
 		return "it was learned from this log, whose rows flatter it"
 	case !p.Known:
 		return "its file does not say which rows it was learned from"
-	case err != nil && p.How != "" && p.How != j.identity():
+	case err != nil && p.How != "" && p.How != how:
 		return "its file and this log tell rows apart by other means (decision_id or content), and rows that it " +
 			"was learned from flatter it"
 	case err != nil:
@@ -447,20 +448,17 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	}
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
 		if c.on.Relation == Fresh && !c.log.LoggedOnly() && j.log.Lists == nil {
-			s, all := j.sample(rows), make([]float64, c.log.MostOptions())
-			pi := s.noting(c.log, c.pi)
-			for _, r := range rows {
-				if err := pi(all[:c.log.Options(r)], r); err != nil {
-					return nil, err
-				}
+			pi, err := logged(c.plays, c.log, rows, options.Threads)
+			if err != nil {
+				return nil, err
 			}
-			m, err := online.Learn(c.log, rows, options.Clusters, s.logged)
+			m, err := online.Learn(c.log, rows, options.Clusters, pi)
 			if err != nil {
 				return nil, err
 			}
 			options.Models = append(options.Models, m)
 		}
-		cert, t, err := j.fixed(c.log, c.pi, rows, options, c.on)
+		cert, t, err := j.fixed(c.log, c.plays(), rows, options, c.on)
 		t.learns = c.on.Relation == Fresh
 		return cert.decide(t, o.Requirements, err)
 	}
@@ -488,10 +486,9 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 
 // candidate is a policy of a file as a log may certify it.
 type candidate struct {
-	log    *logs.Log // with the policy's features and actions
-	view   *logs.Log // through its layers, too
-	plays  func() certify.Policy
-	pi     certify.Policy // one of them
+	log    *logs.Log             // with the policy's features and actions
+	view   *logs.Log             // through its layers, too
+	plays  func() certify.Policy // one for each goroutine
 	models []*certify.RewardModel
 	seen   []bool // rows that may not certify
 	chosen []bool // rows that certify a posterior that they chose
@@ -513,7 +510,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.AnyTime && past.Relation == Ancestral && j.identity() == logs.ByContent {
+	if how, _ := j.identity(); o.AnyTime && past.Relation == Ancestral && how == logs.ByContent {
 		return nil, withhold("%s, as their contents say, which tell them apart in this many rows, and maybe not "+
 			"in more: without decision_id nothing is certified at any time", past.Note)
 	}
@@ -562,14 +559,10 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if err == nil {
 		out.plays, err = Players(p, j.log)
 	}
-	if err != nil {
-		return nil, err
-	}
-	out.pi = out.plays()
-	return out, nil
+	return out, err
 }
 
-// through is some rows of a log, nil for all, as a component's scores read it: encoded, and by its layers.
+// through encodes a log for a component and applies its layers, for some rows alone; nil: for all.
 func through(c *policyfile.Component, log *logs.Log, rows []int) (*logs.Log, error) {
 	log, err := log.Encode(c.Encoder)
 	if err == nil && c.Items != nil {
@@ -584,7 +577,7 @@ func through(c *policyfile.Component, log *logs.Log, rows []int) (*logs.Log, err
 	})
 }
 
-// models are those of the reward that a file has for a component, by whose encoder and layers the log is read.
+// models returns a file's models of the reward for a component. The log is encoded, through the component's layers.
 func models(f *policyfile.File, component int, log *logs.Log) (all []*certify.RewardModel, err error) {
 	if log, err = named(log, f); err != nil {
 		return nil, err

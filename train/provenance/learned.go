@@ -14,6 +14,7 @@ func (j *Judge) Learned(from Origin) (clean []int, why string) {
 	why = "it was learned from rows of this log, or of their groups, which flatter it"
 	if f := from.file; f != nil {
 		o, err := j.Compare(f, false)
+		how, _ := j.identity()
 		same := j.log.Hash() == f.History.DataHash
 		if same {
 			why = "it was learned from this log, whose rows flatter it"
@@ -21,7 +22,7 @@ func (j *Judge) Learned(from Origin) (clean []int, why string) {
 		switch {
 		case err != nil && same:
 			return nil, why
-		case err != nil && f.History.Known && f.History.How == j.identity(): // rows are too much alike to be others
+		case err != nil && f.History.Known && f.History.How == how: // rows are too much alike to be others
 			return nil, err.Error()
 		case err != nil || o.Relation == Fresh:
 			return nil, ""

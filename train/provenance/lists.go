@@ -139,8 +139,7 @@ func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 		m, ok := certify.Marginals(s.Pi[from:to], pi, at)
 		if !ok {
 			return fmt.Errorf(not, log.Row(first),
-				"the policy has a floor, or reads the slot, so that they are known only "+
-					"given the slots above")
+				"the policy has a floor, or reads the slot, so that they are known only given the slots above")
 		}
 		for l, placed := range m {
 			s.Marginal[from+l], s.Marginal0[from+l] = placed[l], 1/float64(len(pi))
@@ -184,8 +183,8 @@ func (s *Lists) Rows(rows []int) ([]int, error) {
 	return out, nil
 }
 
-// lists makes the rows of slots that certify a policy rows of lists. What they say of the policy in a sample's estimate
-// are the ratio of Σ X and Σ W.
+// lists turns rows of slots that certify a policy into rows of lists. The sample's estimate of the policy is then
+// Σ X/Σ W.
 func (j *Judge) lists(p certify.PoolLog, s sample) (certify.PoolLog, sample, error) {
 	if p.Pi != nil {
 		one := make([]float64, j.log.MostOptions())
@@ -239,7 +238,7 @@ type Listed struct {
 	Found       string             `json:"found"`        // what the inspection says of the assumption
 }
 
-// listed is that of samples of lists; nil: they are of rows.
+// listed says what samples of lists assume; nil: their rows are decisions of their own.
 func listed(samples []sample) *Listed {
 	if samples[0].lists == nil {
 		return nil

@@ -36,7 +36,6 @@ func TestFingerprints_OfSetsAreThoseOfAllRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := New(l)
-		j.identity()
 		all := make([]int, l.Len())
 		for i := range all {
 			all[i] = i
@@ -64,8 +63,9 @@ func TestFingerprints_OfSetsAreThoseOfAllRows(t *testing.T) {
 // pick are what the first half of fingerprints of least propensities and then the first by chance are known by.
 func (j *Judge) pick(rows []int, keys []uint64) (out []uint64) {
 	names, taken := j.actions(), map[int]bool{}
+	_, identity := j.identity()
 	drawn := func(a, b int) int {
-		x, y := Hash(1, j.keys[a]), Hash(1, j.keys[b])
+		x, y := Hash(1, identity[a]), Hash(1, identity[b])
 		if x < y {
 			return -1
 		}

@@ -69,12 +69,10 @@ func (j *Judge) Partial(ctx context.Context, p *policyfile.Policy, o Options) (P
 		return out, unusable("the log is unusable", j.found.Findings[0])
 	case !j.log.HasIDs():
 		return out, withhold("a shard by files knows rows of the others' files by decision_id alone, and the log " +
-			"has none: " +
-			"a decision must count once, whatever file it is in; log one, or leave setting shard-by out")
+			"has none: a decision must count once, whatever file it is in; log one, or leave setting shard-by out")
 	case o.Fresh:
 		return out, withhold("a shard by files does not see whether its rows are of the log that the policy was " +
-			"learned from, " +
-			"which setting fresh is about: leave one of them out")
+			"learned from, which setting fresh is about: leave one of them out")
 	}
 	out.Forced, j.force = j.force, true // Conclude decides
 	defer func() { j.force = out.Forced }()
@@ -103,7 +101,7 @@ func (j *Judge) Partial(ctx context.Context, p *policyfile.Policy, o Options) (P
 
 // sum adds up what the sample's rows say.
 func (out *Partial) sum(c *pooled, o Options) (err error) {
-	logs := c.withRows()
+	logs := withRows(c.parts)
 	if len(logs) == 0 {
 		return nil
 	}
@@ -268,9 +266,8 @@ func together(all []*Partial) (on Circumstances, err error) {
 	}
 	for _, p := range all {
 		if p.Sums.Rows > 0 && p.Sums.Gamma < report.Gamma {
-			return on, withhold("all shards together show that propensities are not exact, and shard %s took them "+
-				"for such: "+
-				"run all shards with setting propensity-error %v", p.Shard, report.Gamma)
+			return on, withhold("all shards together show that propensities are not exact, and shard %s took "+
+				"them for such: run all shards with setting propensity-error %v", p.Shard, report.Gamma)
 		}
 	}
 	on.DataHash = fmt.Sprintf("%016x", of)

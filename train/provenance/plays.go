@@ -89,7 +89,7 @@ func logged(plays func() certify.Policy, log *logs.Log, rows []int, threads int)
 			pi[r] = dst[log.Chosen(r)]
 		}
 	})
-	return pi, errors.Join(errs...)
+	return pi, cmp.Or(errs...)
 }
 
 // Players returns a function that makes policies as [Plays] does, one for each goroutine.

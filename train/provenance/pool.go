@@ -113,7 +113,7 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 	for k, j := range ps {
 		gamma := max(j.options(certify.Options{Gamma: o.Gamma}).Gamma, together.Gamma)
 		s, one := j.sample(rows[k]), all[k]
-		p := certify.PoolLog{Log: one.log, Pi: s.noting(one.log, one.pi), Rows: rows[k], Gamma: gamma,
+		p := certify.PoolLog{Log: one.log, Pi: s.noting(one.log, one.plays()), Rows: rows[k], Gamma: gamma,
 			Models: one.models}
 		if j.log.Lists != nil {
 			if p, s, err = j.lists(p, s); err != nil {
@@ -137,13 +137,8 @@ func noneLeft() error {
 }
 
 // withRows are the logs of which rows certify.
-func (c pooled) withRows() (logs []certify.PoolLog) {
-	for _, p := range c.parts {
-		if len(p.Rows) > 0 {
-			logs = append(logs, p)
-		}
-	}
-	return logs
+func withRows(parts []certify.PoolLog) []certify.PoolLog {
+	return slices.DeleteFunc(slices.Clone(parts), func(p certify.PoolLog) bool { return len(p.Rows) == 0 })
 }
 
 // named stands before what is said of one of several logs.
@@ -237,7 +232,6 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 			}
 		}
 		if k < len(ps)-1 {
-			j.identity()
 			fingerprints = append(fingerprints, j.fingerprints(every(j.log.Len())))
 		}
 	}

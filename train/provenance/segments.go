@@ -14,7 +14,7 @@ import (
 )
 
 // Untaught returns the rows by which the policy of a file can be judged: they had no part in it and
-// do not depend on rows that had. Errors are those of [Judge.File].
+// do not depend on rows that had. Errors: as [Judge.File].
 func (j *Judge) Untaught(p *policyfile.Policy, fresh bool) ([]int, error) {
 	c, err := j.candidate(p, Options{Fresh: fresh})
 	if err != nil {
@@ -52,7 +52,7 @@ func (j *Judge) Segments(p *policyfile.Policy, segments [][]int, o Options) ([]f
 		if len(rows) < 2 {
 			continue
 		}
-		b, err := certify.Fixed(c.pi, nil, c.log, rows, options)
+		b, err := certify.Fixed(c.plays(), nil, c.log, rows, options)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func Segmented(log *logs.Log, column string) ([]Segment, error) {
 	return out, nil
 }
 
-// Largest keeps the largest segments, of which there are to be so many, and makes one of the others.
+// Largest keeps the largest segments and joins the others to one, so that at most so many are left.
 func Largest(all []Segment, most int) []Segment {
 	slices.SortStableFunc(all, func(a, b Segment) int { return cmp.Compare(len(b.Rows), len(a.Rows)) })
 	if len(all) <= most {
@@ -129,7 +129,7 @@ func Largest(all []Segment, most int) []Segment {
 // largeSegments is the share of the rows that a segment needs for a guardrail.
 const largeSegments = 0.05
 
-// nulls are those of a requirement.
+// nulls makes the null of a requirement, or one for each of its segments.
 func (t trial) nulls(r Requirement, grouped bool) ([]*null, error) {
 	if r.By != "" {
 		return t.segments(r)

@@ -33,21 +33,33 @@ func weigh(samples ...sample) (out weights) {
 		if s.logged == nil {
 			continue
 		}
-		of := map[int32][3]float64{} // a cluster's rows, Σ w and Σ of what is known
-		var order []int32
+		clusters := s.Clusters()
+		place := map[int32]int{} // of a cluster among those below, from 1
+		var order [][3]float64   // a cluster's rows, Σ w and Σ of what is known
+		add := func(at [3]float64) {
+			m := at[1] / at[0]
+			sum.Add(m)
+			square.Add(m * m)
+			known.Add(at[2] / (at[0] * at[0])) // of rows that do not depend on one another
+			out.Clusters++
+		}
 		for _, r := range s.rows {
-			u, p := s.cluster(r), s.log.Propensity[r]
-			at := of[u]
-			if at[0] == 0 {
-				order = append(order, u)
-			}
-			at[0]++
-			at[1] += s.logged[r] / p
+			p := s.log.Propensity[r]
+			row := [3]float64{1, s.logged[r] / p}
 			if s.spread != nil {
-				at[2] += max(0, s.spread[r]-1)
+				row[2] = max(0, s.spread[r]-1)
 				out.All = out.All || s.spread[r] > 0
 			}
-			of[u] = at
+			if clusters == nil {
+				add(row)
+			} else if u := clusters[r]; place[u] == 0 {
+				order = append(order, row)
+				place[u] = len(order)
+			} else {
+				for i, v := range row {
+					order[place[u]-1][i] += v
+				}
+			}
 			if out.Rows++; out.Least == 0 || p < out.Least {
 				out.Least = p
 			}
@@ -57,14 +69,9 @@ func weigh(samples ...sample) (out weights) {
 				bin.Sum += s.missing[r]
 			}
 		}
-		for _, u := range order {
-			at := of[u]
-			m := at[1] / at[0]
-			sum.Add(m)
-			square.Add(m * m)
-			known.Add(at[2] / (at[0] * at[0])) // of rows that do not depend on one another
+		for _, at := range order {
+			add(at)
 		}
-		out.Clusters += float64(len(order))
 	}
 	out.Sum, out.Square, out.Known = sum.Value(), square.Value(), known.Value()
 	return out

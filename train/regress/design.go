@@ -99,7 +99,7 @@ func (r *read) Pass(grad, theta, scores []float64, k, from, to int, loss func())
 	}
 	room, _ := r.rooms.Get().(*Matrix)
 	if room == nil {
-		room = &Matrix{Width: r.first.Width, Data: make([]float64, blockRows*r.first.Width)}
+		room = &Matrix{Width: r.first.Width, Data: make([]float64, BlockRows*r.first.Width)}
 	}
 	defer r.rooms.Put(room)
 	d := room.Width

@@ -18,7 +18,7 @@ const (
 	tolerance = 1e-9 // of partial derivatives of the mean loss
 
 	iterations = 200  // without a limit of the caller's
-	blockRows  = 256  // whose scores are computed together
+	BlockRows  = 256  // whose scores are computed together
 	chunkRows  = 8192 // of which each has a gradient of its own, so that results do not depend on threads
 	mostChunks = 16
 )
@@ -91,7 +91,7 @@ func Conditional(ctx context.Context, x Design, sizes, chosen []int, o Options) 
 		if size < 1 || chosen[i] < 0 || chosen[i] >= size {
 			return nil, fmt.Errorf("regress: set %d has %d options, of which number %d is chosen", i, size, chosen[i])
 		}
-		if b.to += size; b.to-b.from >= blockRows || i == len(sizes)-1 {
+		if b.to += size; b.to-b.from >= BlockRows || i == len(sizes)-1 {
 			b.sets = i + 1
 			all, b = append(all, b), block{from: b.to, to: b.to, first: i + 1}
 		}
@@ -132,9 +132,9 @@ func (o *Options) weight(i int) float64 {
 type block struct{ from, to, first, sets int }
 
 func blocks(n int) []block {
-	all := make([]block, 0, n/blockRows+1)
-	for from := 0; from < n; from += blockRows {
-		all = append(all, block{from: from, to: min(n, from+blockRows), first: from, sets: min(n, from+blockRows)})
+	all := make([]block, 0, n/BlockRows+1)
+	for from := 0; from < n; from += BlockRows {
+		all = append(all, block{from: from, to: min(n, from+BlockRows), first: from, sets: min(n, from+BlockRows)})
 	}
 	return all
 }

@@ -23,9 +23,18 @@ func NewMoments(x Matrix, y []float64, k int, w []float64) (*Moments, error) {
 			len(y), k, len(w), n, d)
 	}
 	m := &Moments{Gram: mat.NewSymDense(d, nil), Right: make([]float64, k*d), k: k}
-	root := make([]float64, 0, min(n, blockRows)*d) // √ω x
-	for from := 0; from < n; from += blockRows {
-		to := min(n, from+blockRows)
+	m.rows(x, y, w)
+	return m, nil
+}
+
+// AddRows adds rows of weight 1, as if they had been with those before.
+func (m *Moments) AddRows(x Matrix, y []float64) { m.rows(x, y, nil) }
+
+func (m *Moments) rows(x Matrix, y, w []float64) {
+	n, d, k := x.Len(), x.Dim(), m.k
+	root := make([]float64, 0, min(n, BlockRows)*d) // √ω x
+	for from := 0; from < n; from += BlockRows {
+		to := min(n, from+BlockRows)
 		root = root[:0]
 		for i := from; i < to; i++ {
 			row, omega := x.row(i), 1.0
@@ -44,7 +53,6 @@ func NewMoments(x Matrix, y []float64, k int, w []float64) (*Moments, error) {
 		}
 		m.Gram.SymRankK(m.Gram, 1, mat.NewDense(to-from, d, root).T())
 	}
-	return m, nil
 }
 
 // Add adds the sums of other rows.

@@ -15,7 +15,7 @@ import (
 // Options says how a tree is learned. The zero value is useful: its defaults are in parentheses.
 type Options struct {
 	Depth   int // splits between the root and a leaf, at most (2), up to MaxDepth
-	Cuts    int // of a feature, at most (256; all of them up to 2,000 rows)
+	Cuts    int // of a feature, at most (256; all of them up to 2,000 rows and depth 2)
 	MinRows int // of a leaf, at least (1)
 	Threads int // (1)
 	// Errors is how many standard errors a split, with all below it, must gain over a leaf and over either side
@@ -58,9 +58,9 @@ type Node struct {
 //
 // for scores Γ [n×K], which are doubly robust estimates of the reward of each action in a log. To depth 2 the search
 // is exact: among all cuts up to 2,000 rows, else among 256 quantiles of a feature. The first split by a category of
-// more than 8 values is the exception: its sets are prefixes of orders by differences of scores. A deeper tree is
-// split at its root as the best tree of depth 2 is, and then learned on both sides. Where several trees are as good,
-// the first in the order of features, and the smaller one, wins. Errors: shapes that do not fit, scores that are not
+// more than 8 values is the exception: its sets are prefixes of orders by differences of scores. In a deeper
+// tree the root and what is below it are learned in turn, from the best root of each column. Where several trees are
+// as good, the first in the order of features, and the smaller one, wins. Errors: shapes that do not fit, scores that are not
 // finite.
 //
 // Zhou, Athey & Wager (2023), Offline multi-action policy learning.
@@ -80,15 +80,35 @@ func Learn(ctx context.Context, x regress.Matrix, scores []float64, k int, o Opt
 			return nil, fmt.Errorf("rules: the score of row %d and action %d is %v", i/k, i%k, v)
 		}
 	}
+	var tree *Node
+	if cuts := o.Cuts; o.Depth > exactDepth { // by few rows and cuts first
+		o.Cuts = roughCuts
+		rough, err := newSearch(x, scores, k, o)
+		if err == nil {
+			tree, _, err = rough.grow(ctx, spaced(n, roughRows), o.Depth, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+		o.Cuts = cuts
+	}
 	s, err := newSearch(x, scores, k, o)
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]int32, n)
-	for i := range rows {
-		rows[i] = int32(i)
+	rows := spaced(n, n)
+	if tree, _, err = s.grow(ctx, rows, o.Depth, tree); err != nil {
+		return nil, err
 	}
-	return s.grow(ctx, rows, o.Depth)
+	return s.prune(tree, rows), nil
+}
+
+// spaced are at most about most of n rows, evenly spaced.
+func spaced(n, most int) (rows []int32) {
+	for i := 0; i < n; i += 1 + (n-1)/most {
+		rows = append(rows, int32(i))
+	}
+	return rows
 }
 
 // Plays returns the action of the leaf that x falls into.

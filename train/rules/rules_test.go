@@ -168,6 +168,41 @@ func TestLearn_DeeperIsNoWorse(t *testing.T) {
 	}
 }
 
+// TestLearn_LooksBelowTheRoot: the best tree of depth 3 has a root that the best one of depth 2 does not have.
+func TestLearn_LooksBelowTheRoot(t *testing.T) {
+	x, _, o := design(1500, 3, 2)
+	scores := make([]float64, 1500*3)
+	pick := func(first bool, a, b int) int {
+		if first {
+			return a
+		}
+		return b
+	}
+	best := func(row []float64) int {
+		side := row[4]+row[6] == 0
+		switch {
+		case side && row[1] <= .5:
+			return pick(row[0] <= 3, 0, 1)
+		case side:
+			return 2
+		case row[3] == 1 || row[2] <= 2:
+			return pick(row[1] <= -.3, 1, 2)
+		}
+		return pick(row[0] <= 4, 0, 1)
+	}
+	for i := range 1500 {
+		scores[i*3+best(x.Data[i*x.Width:(i+1)*x.Width])] = 1
+	}
+	o.Depth = 3
+	tree, err := Learn(t.Context(), x, scores, 3, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := value(tree, x, scores, 3); got != 1500 {
+		t.Errorf("plays what is best in %v rows of 1500", got)
+	}
+}
+
 func TestLearn_LeavesHaveRows(t *testing.T) {
 	x, scores, o := design(400, 3, 1)
 	o.Depth, o.MinRows = 3, 40

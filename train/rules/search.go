@@ -10,6 +10,8 @@ import (
 	"sort"
 	"sync/atomic"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/graph/kernel/workers"
 	"opl/train/regress"
 )
@@ -47,6 +49,10 @@ const (
 	rareRows    = 5     // below which a member is none
 	mostExact   = 8     // members of a category whose every set is tried in the first of two splits
 	mostOrders  = 10    // of the members of a larger one
+	mostRoots   = 10    // that are tried above the exact search
+	mostRounds  = 3     // of a root and what is below it
+	roughRows   = 5_000
+	roughCuts   = 32 // by which these are tried
 )
 
 func newSearch(x regress.Matrix, scores []float64, k int, o Options) (*search, error) {
@@ -87,7 +93,7 @@ func newSearch(x regress.Matrix, scores []float64, k int, o Options) (*search, e
 	slices.SortFunc(s.columns, func(a, b column) int { return cmp.Compare(a.feature, b.feature) })
 	cuts := o.Cuts
 	if cuts == 0 {
-		if cuts = mostCuts; n <= allCuts {
+		if cuts = mostCuts; n <= allCuts && o.Depth <= exactDepth {
 			cuts = allCuts
 		}
 	}
@@ -312,52 +318,108 @@ func (s *search) pairs(h *cells, c int, best *split, margin float64, keep bool) 
 	}
 }
 
-// grow learns the tree of some rows.
-func (s *search) grow(ctx context.Context, rows []int32, depth int) (*Node, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+// grow learns the tree of some rows, and returns the sum of its scores. A tree deeper than the exact search has its
+// root where that of depth 2 is the best, or over the two trees of start; below the root it is learned anew, then the
+// root is set over what was learned, as long as that gains. Just above the exact search, each column's best root is
+// tried where there is no start.
+func (s *search) grow(ctx context.Context, rows []int32, depth int, start *Node) (best *Node, value float64, err error) {
 	all := s.cells()
 	s.add(all, rows, 1)
-	best := s.stump(all, make([]float64, s.k), true)
-	if depth > 1 {
-		two, err := s.two(ctx, rows, all, best)
-		if err != nil {
-			return nil, err
+	value, at := largest(all.all)
+	best = &Node{Action: at}
+	if depth == 0 || start != nil && start.Left == nil {
+		return best, value, ctx.Err()
+	}
+	roots := []split{s.stump(all, make([]float64, s.k), true)}
+	switch {
+	case start != nil:
+		roots[0] = s.over(start, rows)
+	case depth > 1:
+		roots = s.two(ctx, rows, all, roots[0], depth == exactDepth+1)
+	}
+	for _, root := range roots {
+		last := math.Inf(-1)
+		for range mostRounds {
+			if root.column < 0 {
+				break
+			}
+			node, left, right := s.divide(root, rows)
+			var below [2]*Node
+			if start != nil && depth > exactDepth+1 {
+				below = [2]*Node{start.Left, start.Right}
+			}
+			var l, r float64
+			if node.Left, l, err = s.grow(ctx, left, depth-1, below[0]); err != nil {
+				return nil, 0, err
+			}
+			if node.Right, r, err = s.grow(ctx, right, depth-1, below[1]); err != nil {
+				return nil, 0, err
+			}
+			if l+r > value {
+				best, value = node, l+r
+			}
+			if depth <= exactDepth || l+r <= last+1e-9*math.Abs(last) {
+				break
+			}
+			last, root = l+r, s.over(node, rows)
 		}
-		best = two
 	}
-	if best.column < 0 || depth == 0 {
-		_, at := largest(all.all)
-		return &Node{Action: at}, nil
-	}
-	var left, right []int32
-	of := &s.columns[best.column]
+	return best, value, ctx.Err()
+}
+
+// over is the best root over the two trees below a node: that of one split between playing like either.
+func (s *search) over(n *Node, rows []int32) split {
+	both := *s
+	both.k, both.scores = 2, make([]float64, len(s.scores)/s.k*2)
 	for _, r := range rows {
-		if best.left[of.of[r]] {
+		x, at := s.x.Data[int(r)*s.x.Width:][:s.x.Width], int(r)*s.k
+		both.scores[2*r], both.scores[2*r+1] = s.scores[at+n.Left.Plays(x)], s.scores[at+n.Right.Plays(x)]
+	}
+	all := both.cells()
+	both.add(all, rows, 1)
+	return both.stump(all, make([]float64, 2), true)
+}
+
+// divide makes a split a node, and says which rows go where.
+func (s *search) divide(by split, rows []int32) (n *Node, left, right []int32) {
+	of := &s.columns[by.column]
+	for _, r := range rows {
+		if by.left[of.of[r]] {
 			left = append(left, r)
 		} else {
 			right = append(right, r)
 		}
 	}
-	node, swap := s.node(of, best, left, right)
+	n, swap := s.node(of, by, left, right)
 	if swap {
 		left, right = right, left
 	}
-	var err error
-	if node.Left, err = s.grow(ctx, left, depth-1); err != nil {
-		return nil, err
+	return n, left, right
+}
+
+// prune takes splits away that gain too little, from below.
+func (s *search) prune(n *Node, rows []int32) *Node {
+	if n.Left == nil {
+		return n
 	}
-	if node.Right, err = s.grow(ctx, right, depth-1); err != nil {
-		return nil, err
-	}
-	_, at := largest(all.all)
-	for _, smaller := range []*Node{{Action: at}, node.Left, node.Right} {
-		if !s.worth(node, smaller, rows) {
-			return smaller, nil
+	var left, right []int32
+	sum := make([]float64, s.k)
+	for _, r := range rows {
+		floats.Add(sum, s.scores[int(r)*s.k:][:s.k])
+		if n.goesLeft(s.x.Data[int(r)*s.x.Width:][:s.x.Width]) {
+			left = append(left, r)
+		} else {
+			right = append(right, r)
 		}
 	}
-	return node, nil
+	n.Left, n.Right = s.prune(n.Left, left), s.prune(n.Right, right)
+	_, at := largest(sum)
+	for _, smaller := range []*Node{{Action: at}, n.Left, n.Right} {
+		if !s.worth(n, smaller, rows) {
+			return smaller
+		}
+	}
+	return n
 }
 
 // worth reports that a tree gains over a smaller one, and by more than Errors standard errors of the gain.
@@ -374,7 +436,8 @@ func (s *search) worth(n, smaller *Node, rows []int32) bool {
 // two is the root of the best tree of depth 2, at least as good as the best of one split. For each column its bins
 // change sides one by one, with the sums of both sides of all columns. A row that changes sides adds at most the
 // range of its scores to the value: a step that cannot lead is not searched, unless leaves need more than one row.
-func (s *search) two(ctx context.Context, rows []int32, all *cells, best split) (split, error) {
+// With each, the best roots of the other columns follow it.
+func (s *search) two(ctx context.Context, rows []int32, all *cells, best split, each bool) []split {
 	found := make([]split, len(s.columns))
 	lead := &highest{}
 	lead.raise(best.value)
@@ -408,22 +471,31 @@ func (s *search) two(ctx context.Context, rows []int32, all *cells, best split) 
 			for _, r := range by[bin] {
 				bound += span[r]
 			}
-			if left.n < least || right.n < least || least == 1 && bound < lead.value()-margin {
+			if left.n < least || right.n < least || least == 1 && bound < max(lead.value(), found[c].value)-margin {
 				return
 			}
 			bound = s.stump(left, room, false).value + s.stump(right, room, false).value
 			if bound > found[c].value+margin {
 				found[c] = split{bound, c, slices.Clone(in)}
-				lead.raise(bound)
+				if !each {
+					lead.raise(bound)
+				}
 			}
 		})
 	})
+	roots := []split{best}
 	for _, f := range found {
-		if f.column >= 0 && f.value > best.value+1e-12*math.Abs(best.value) {
-			best = f
+		if f.column >= 0 && f.value > roots[0].value+1e-12*math.Abs(best.value) {
+			roots = append([]split{f}, roots...)
+		} else if f.column >= 0 {
+			roots = append(roots, f)
 		}
 	}
-	return best, ctx.Err()
+	if !each {
+		return roots[:1]
+	}
+	slices.SortStableFunc(roots, func(a, b split) int { return cmp.Compare(b.value, a.value) })
+	return roots[:min(mostRoots, len(roots))]
 }
 
 // highest is the largest of the numbers that goroutines tell it.
