@@ -340,11 +340,12 @@ func TestFingerprints_LetHonestRoundsPass(t *testing.T) {
 	}
 }
 
-// That no row taught a policy is believed, as the file is not signed, but said.
+// That no row taught a policy is believed, as the file is not signed, but said, and doubted unless the caller says so.
 func TestCompare_SaysThatAnEmptyListIsBelieved(t *testing.T) {
 	f := &policyfile.File{Components: []policyfile.Component{{Weight: 1}}, History: policyfile.History{Known: true, Seed: 1}}
 	o, err := collect(t, rows{seed: 1, d: 4}.draw(100)).Compare(f, false)
-	if err != nil || o.Relation != provenance.Fresh || !strings.Contains(o.Note, "the file is not signed") {
-		t.Errorf("%+v, %v", o.Note, err)
+	if err != nil || o.Relation != provenance.Fresh || !strings.Contains(o.Note, "the file is not signed") ||
+		!strings.Contains(o.Doubt, "say so by setting fresh") {
+		t.Errorf("%+v, %v", o, err)
 	}
 }
