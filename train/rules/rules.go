@@ -60,8 +60,8 @@ type Node struct {
 // is exact: among all cuts up to 2,000 rows, else among 256 quantiles of a feature. The first split by a category of
 // more than 8 values is the exception: its sets are prefixes of orders by differences of scores. In a deeper
 // tree the root and what is below it are learned in turn, from the best root of each column. Where several trees are
-// as good, the first in the order of features, and the smaller one, wins. Errors: shapes that do not fit, scores that are not
-// finite.
+// as good, the first in the order of features, and the smaller one, wins. Errors: shapes that do not fit, scores
+// that are not finite.
 //
 // Zhou, Athey & Wager (2023), Offline multi-action policy learning.
 func Learn(ctx context.Context, x regress.Matrix, scores []float64, k int, o Options) (*Node, error) {

@@ -322,7 +322,8 @@ func (s *search) pairs(h *cells, c int, best *split, margin float64, keep bool) 
 // root where that of depth 2 is the best, or over the two trees of start; below the root it is learned anew, then the
 // root is set over what was learned, as long as that gains. Just above the exact search, each column's best root is
 // tried where there is no start.
-func (s *search) grow(ctx context.Context, rows []int32, depth int, start *Node) (best *Node, value float64, err error) {
+func (s *search) grow(ctx context.Context, rows []int32, depth int, start *Node) (best *Node, value float64,
+	err error) {
 	all := s.cells()
 	s.add(all, rows, 1)
 	value, at := largest(all.all)
