@@ -185,55 +185,9 @@ type compared struct {
 
 // joined is the answer of join.
 type joined struct {
-	Out        string       `json:"out"`
-	Decisions  int          `json:"decisions"`
-	From       string       `json:"from"`
-	To         string       `json:"to"`
-	Written    int          `json:"written"`
-	MeanReward float64      `json:"mean_reward"`
-	RewardMin  float64      `json:"reward_min"`
-	RewardMax  float64      `json:"reward_max"`
-	Policies   []player     `json:"policies"`
-	Missing    int          `json:"missing"`
-	Dropped    bool         `json:"dropped"`
-	Others     int          `json:"others"`
-	Orphans    int          `json:"orphans"`
-	Duplicates int          `json:"duplicates"`
-	Bad        int          `json:"bad"`
-	Copies     int          `json:"copies"`
-	Unchecked  int          `json:"unchecked"`
-	NoChance   int          `json:"no_chance"`
-	TornBytes  int          `json:"torn_bytes"`
-	ZeroBytes  int          `json:"zero_bytes"`
-	Young      int          `json:"young"`
-	Late       int          `json:"late"`
-	Waits      *waits       `json:"waits"`
-	Outcomes   []join.Known `json:"outcomes,omitempty"` // rows with each, by column
-}
-
-// waits are seconds between decisions and rewards.
-type waits struct {
-	Half float64 `json:"half"`
-	Most float64 `json:"most"`
-	All  float64 `json:"all"`
-}
-
-type player struct {
-	Policy string `json:"policy"`
-	Rows   int    `json:"rows"`
-}
-
-func joinedOf(s join.Summary, f joinFlags) joined {
-	const stamp = "2006-01-02T15:04:05.999999999Z07:00"
-	a := joined{f.out, s.Decisions, s.From.Format(stamp), s.To.Format(stamp), s.Joined, s.MeanReward, f.min, f.max,
-		[]player{}, s.Missing, s.Missing > 0 && f.missing == "drop",
-		s.Others, s.Orphans, s.Left, s.Bad, s.Copies, s.Plain, s.NoChance, s.Torn, s.Zeros, s.Young, s.Late, nil,
-		s.Outcomes}
-	if w := s.Waits; w != nil {
-		a.Waits = &waits{w.Half.Seconds(), w.Most.Seconds(), w.All.Seconds()}
-	}
-	for _, p := range s.Policies {
-		a.Policies = append(a.Policies, player{p.Policy, p.Rows})
-	}
-	return a
+	Out string `json:"out"`
+	join.Summary
+	RewardMin float64 `json:"reward_min"`
+	RewardMax float64 `json:"reward_max"`
+	Dropped   bool    `json:"dropped"`
 }

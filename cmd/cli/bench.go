@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/train/bench"
-	"opl/train/bench/worlds"
 	"opl/train/dataset"
 	"opl/train/library"
 	"opl/train/ope"
@@ -29,29 +28,7 @@ func benchCommand(lib library.Library) *cobra.Command {
 	var f benchFlags
 	list := estimatorsOf(lib)
 	cmd := &cobra.Command{
-		Use:   "bench",
-		Short: "measure estimators of a policy's value on classification data turned into logs",
-		Long: `bench measures bias, variance, mean squared error and coverage of the estimators of
-evaluate, and of one's own, where the value of the target is known. Classes of a labelled
-data set are actions, and the reward is 1 for the right one, flipped with probability --noise.
-A classifier A of one half of the training set is the target (with probability .95, else all
-actions alike); B, of the other half, makes the logging policies; a log is --rows
-images drawn from the test set with replacement.
-
-Logging policies:
-` + described(bench.Loggings(), func(l bench.Logging) (string, string) { return l.Name, l.About }) + `
-Estimators, as of evaluate (all: every one that can be had):
-` + described(list, aboutEstimator) + `
-The data set is mnist, fashion, or any folder of four such files, --data.
-
-With --learning it measures what policies learned by train truly earn, in worlds whose truth is known:
-` + described(worlds.All(), func(w worlds.World) (string, string) { return w.Name, w.About }) + `
-A --peer is a command that gets two CSV files as arguments, the log and contexts with the mean reward of each action
-(mean_a), and prints {"method": {"reward": number}, …}.`,
-		Example: `  opl bench
-  opl bench --dataset fashion --estimators all --seeds 300 --plot bench.png
-  opl bench --estimators dr,switch,dros --logging far --rows 250,500,1000,2000 --format csv
-  opl bench --learning --worlds amounts,rules --rows 1000 --seeds 5`,
+		Use:  "bench",
 		Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.learning.learning {
@@ -62,24 +39,22 @@ A --peer is a command that gets two CSV files as arguments, the log and contexts
 	}
 	fl := cmd.Flags()
 	addData(fl, &f.data)
-	fl.StringVar(&f.dataset, "dataset", "mnist", "data set: mnist, fashion, or the name of one in --data")
-	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as dr,clip=0.1 (default: those of evaluate)")
-	fl.StringSliceVar(&f.loggings, "logging", nil, "logging policies (default: all)")
-	fl.IntSliceVar(&f.Rows, "rows", []int{250, 1000, 4000}, "numbers of rows of a log")
-	fl.IntVar(&f.Seeds, "seeds", 100, "number of logs, seeds counted from --seed")
+	bind(fl, &f.dataset, "dataset", "mnist")
+	bind(fl, &f.estimators, "estimators", nil)
+	bind(fl, &f.loggings, "logging", nil)
+	bind(fl, &f.Rows, "rows", []int{250, 1000, 4000})
+	bind(fl, &f.Seeds, "seeds", 100)
 	want(fl, "seeds", "at least 2, at most a million", func() bool { return f.Seeds >= 2 && f.Seeds <= 1e6 })
-	fl.Uint64Var(&f.Seed, "seed", 1, "first seed")
-	fl.Float64Var(&f.Noise, "noise", 0.1, "probability of flipping a reward")
+	bind(fl, &f.Seed, "seed", 1)
+	bind(fl, &f.Noise, "noise", 0.1)
 	want(fl, "noise", "a number in [0, 0.5)", func() bool { return f.Noise >= 0 && f.Noise < 0.5 })
-	addProbability(fl, &f.Delta, "delta", 0.05, "δ: intervals at level 1-δ")
-	oneOf(fl, &f.Interval, "interval", "how intervals are made: "+listed(ope.Methods(), methodName),
-		names(ope.Methods(), methodName)...)
-	fl.StringVar(&f.model, "reward-model", ope.RewardModels()[0].Name,
-		"r̂: "+rewardModels()+", or a representation such as mlp=64")
+	addProbability(fl, &f.Delta, "delta", 0.05)
+	oneOf(fl, &f.Interval, "interval", names(ope.Methods(), methodName)...)
+	bind(fl, &f.model, "reward-model", ope.RewardModels()[0].Name)
 	addTableFormat(fl, &f.format)
-	f.plot.add(fl, "errors by rows")
+	f.plot.add(fl)
 	f.learning.add(cmd)
-	addCount(fl, &f.Threads, "jobs", runtime.GOMAXPROCS(0), "logs side by side")
+	addCount(fl, &f.Threads, "jobs", runtime.GOMAXPROCS(0))
 	return cmd
 }
 

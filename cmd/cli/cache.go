@@ -13,14 +13,7 @@ import (
 func cacheCommand() *cobra.Command {
 	var clean, stale bool
 	cmd := &cobra.Command{
-		Use:   "cache [FOLDER or FILE...]",
-		Short: "list what logs were read into, and remove it",
-		Long: `cache lists the caches of logs in folders, in folders in them, and beside files: their size,
-whether the log is still as it was, and the log. Without an argument it lists those in the user's cache
-folder, where the caches of logs are beside which nothing can be written, and of URLs. Whatever is removed is
-made again when it is needed.`,
-		Example: `  opl cache logs
-  opl cache logs --stale --clean`,
+		Use:  "cache",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := logs.Caches(args...)
@@ -58,7 +51,7 @@ made again when it is needed.`,
 			return failed
 		},
 	}
-	cmd.Flags().BoolVar(&clean, "clean", false, "remove them")
-	cmd.Flags().BoolVar(&stale, "stale", false, "those alone that nothing reads any more")
+	bind(cmd.Flags(), &clean, "clean", false)
+	bind(cmd.Flags(), &stale, "stale", false)
 	return cmd
 }

@@ -30,53 +30,7 @@ type certifyFlags struct {
 func certifyCommand(lib library.Library) *cobra.Command {
 	f := certifyFlags{readFlags: reading(lib)}
 	cmd := &cobra.Command{
-		Use:   "certify POLICY FILE [FILE ...]",
-		Short: "state what logs guarantee of a policy",
-		Long: `certify gives a lower bound on the reward of the policy in a file. The bound holds with
-probability 1-δ over a log: the one that the policy was learned from, or a later one.
-
-The policy file records which rows taught its prior, its scaling of features and its
-model of the reward. Those rows do not certify. On a log that had no part in the policy
-all rows certify. The bound is then tighter: nothing is paid for a prior, and a model of
-the reward from the rows before helps.
-
-A statement is for one look, at rows whose number was fixed before. With --any-time it
-holds at every look as rows come. Several files certify together, at any time. Give them
-in the order of their time. Only the last file may grow, at its end, by rows whose
-rewards are final. No row may wait for its reward while later rows are in. Logging
-policies, formats and order of actions may differ. The gain is over what logged the
-rows. A folder, pattern or URL is one such file. A decision_id counts once. A group
-counts with its rows that stand together first, once another row follows. A file that
-certifies nothing is an error.
-
-Rows are told apart by decision_id, or by their content if the log has no ids. Where
-that cannot tell whether rows are the same, --fresh says that they are not. Actions and
-the range of rewards are those of the policy file unless you give them.
-
-Exit status 0: better than the logging policy with probability 1-δ. 3: something is
-guaranteed, but not that, or the log contradicts what the bounds assume. 4: nothing is
-guaranteed. 1: an error. Rows of a group, repeated ids and copies count as one.
-
---guardrail, --guardrail-by and --budget ask more, and certify answers: ship, harm shown, or
-undecided with the rows still needed. Outcomes are columns reward_NAME (more is better) and
-cost_NAME (less is better). "Ship" says that the reward rises, that no guardrail gets worse
-by more than its margin, and that costs are within budget. It is false with probability δ at
-most. The status is 0 for ship, else 3. A missing outcome counts as the worst, unless you set
---missing-at-random. --guardrail-by is about the reward in each segment of a column that has
-at least 5 % of the rows.
-
-The statement is about one policy. If you pick the best of several policies or trainings
-on the same rows, divide δ among them. If statements of several rounds are to hold all
-together, their δ add up. The policy that logged the rows is never better than itself.
-
-certify computes the guarantee anew and does not read the stored one. It believes the
-file's list of rows that taught, as far as the log does not contradict it. The digest is
-no signature: trust the file as much as whoever could write it.
-
-` + readHelp,
-		Example: `  opl certify policy.json decisions.parquet
-  opl certify policy.json next.parquet --delta 0.01 --write
-  opl certify policy.json monday.csv tuesday.parquet     at any time, on the rows of both`,
+		Use:  "certify",
 		Args: some("a policy file", "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1:]) },
 	}
@@ -84,15 +38,14 @@ no signature: trust the file as much as whoever could write it.
 	f.part.add(fl)
 	f.outcomes.add(fl)
 	f.page.add(fl)
-	addProbability(fl, &f.Delta, "delta", 0, "failure probability δ (default: that of the training)")
-	addGamma(fl, &f.Gamma, "the guarantee holds for all propensities within this factor of those logged")
-	fl.BoolVar(&f.AnyTime, "any-time", false, "a statement that holds at every look as rows come; of several files "+
-		"it always does")
+	addProbability(fl, &f.Delta, "delta", 0)
+	addGamma(fl, &f.Gamma)
+	bind(fl, &f.AnyTime, "any-time", false)
 	addFormat(fl, &f.format)
 	addVerbose(fl)
-	fl.BoolVar(&f.write, "write", false, "write the certificate into the policy file, whose hash changes with it")
-	fl.BoolVar(&f.Fresh, "fresh", false, "no row of the log had a part in the policy, where that cannot be seen")
-	fl.BoolVar(&f.force, "force", false, "certify on a log that is unusable, too")
+	bind(fl, &f.write, "write", false)
+	bind(fl, &f.Fresh, "fresh", false)
+	bind(fl, &f.force, "force", false)
 	f.add(fl)
 	return cmd
 }

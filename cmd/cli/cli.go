@@ -36,19 +36,6 @@ const (
 	nothing  = 4 // nothing can be said
 )
 
-// statuses is the table of exit statuses in the help.
-const statuses = `Exit statuses: 0 done, 1 an error (a line on stderr, no result), 130 interrupted, and of
-             0                         3                          4
-  inspect    fine                      doubtful                   unusable
-  certify    better than what logged   guaranteed, but not that   nothing is guaranteed
-  select     ship                      selected, not to ship      none is selected
-  merge      as certify, of its partial results
-  train      the policy is written     nothing learned: keep what plays
-  monitor    the claim may be true     the claim is refuted
-  gradcheck  no gradient is off (else 1)
-  all others done, whatever was found
-For all commands but inspect an unusable log is an error. JSON: docs/reference/json.md.`
-
 // exitStatus is the error of a command that has said what it had to say, and leaves
 // with this status.
 type exitStatus int
@@ -96,22 +83,7 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 
 func rootCommand(lib library.Library) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "opl",
-		Short: "pessimistic off-policy learning in contextual bandits",
-		Long: `opl checks logs of randomized choices, estimates what other policies would have earned,
-learns a better policy, and gives a lower bound on its reward. For research it compares
-PAC-Bayes bounds and heuristics over regularized importance weights.
-
-` + statuses,
-		Example: `  opl inspect  log.csv                     can this log be trusted?
-  opl train    log.csv --out policy.json   learn a policy, and what is guaranteed of it
-  opl evaluate log.csv --target policy.json
-  opl select   log.csv --target policy.json --target other.json
-  opl serve    policy.json                 choose actions over HTTP, log each decision
-  opl join     served.jsonl rewards.csv --out next.parquet
-
-  opl compare                              objectives side by side on MNIST, one reward table
-  opl reproduce all --dry-run              the paper's experiments: what they would run`,
+		Use:           "opl",
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -128,6 +100,9 @@ PAC-Bayes bounds and heuristics over regularized importance weights.
 		root.SetErr(io.Discard)
 		return nil
 	}
+	known := words(lib)
+	shared := documentOf("shared", known)
+	tell(root, shared, known)
 	for _, g := range []struct {
 		title    string
 		commands []*cobra.Command
@@ -142,6 +117,7 @@ PAC-Bayes bounds and heuristics over regularized importance weights.
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, c := range g.commands {
+			tell(c, shared, known)
 			c.GroupID = g.title
 			root.AddCommand(c)
 		}
@@ -212,10 +188,9 @@ func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		DisableFlagsInUseLine: true,
 
-		Use:   "version",
-		Short: "print the version",
-		Args:  operands(),
-		Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version()) },
+		Use:  "version",
+		Args: operands(),
+		Run:  func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version()) },
 	}
 }
 

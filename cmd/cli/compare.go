@@ -38,48 +38,22 @@ type compareFlags struct {
 func compareCommand(lib library.Library) *cobra.Command {
 	f := compareFlags{settings: train.DefaultSettings()}
 	cmd := &cobra.Command{
-		Use:   "compare",
-		Short: "train objectives side by side and print what their policies earn",
-		Long: `compare turns a labelled data set into the log of a softmax policy (a cost of
--1 for the right label, 0 otherwise), trains a policy for every objective and
-weight on the same log, and prints the reward of each on the test set, exact
-unless said otherwise. The reward is that of the policy the objective speaks of:
-the mixture under the posterior for bounds, the policy itself for heuristics;
-"at mean" is that of the single policy at the posterior's mean; "held out" that on
-the rows of the log which certify a policy and had no part in it.
-
-Objectives:
-` + objectiveList(lib) + `
-Weights (name or name=hyperparameter, in [0, 1]; default n^(-1/4) away from
-unregularized):
-` + weightList(lib) + `
-Representations, what policies are linear in (name or name=arguments; default the context):
-` + described(lib.Representations, func(r library.Representation) (string, string) { return r.Name, r.About }) + `
-Policies: ` + listed(lib.Policies, func(p library.Policy) string { return p.Name }) + `.
-Noise: ` + noiseNames(lib) + `.`,
-		Example: `  opl compare
-  opl compare --eta0 0,0.5,1 --seeds 3
-  opl compare --objectives heuristic,l2 --weights clip=0.1,har=0.5 --dataset fashion
-  opl compare --objectives corollary1 --lambda authors --lr 0.001 --format csv
-  opl compare --epochs 1 --limit 5000      a first look in seconds`,
+		Use:  "compare",
 		Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return compare(cmd, lib, f) },
 	}
 	fl := cmd.Flags()
 	f.problemFlags.add(fl, []string{"mnist"})
 	addSettings(fl, &f.settings, true)
-	fl.StringSliceVar(&f.eta0, "eta0", []string{"0.5"}, "η₀ of the logging policy: 0 is uniform, 1 as fitted")
-	fl.StringSliceVar(&f.objectives, "objectives", []string{"certified", "heuristic", "theorem1", "corollary1"},
-		"objectives")
-	fl.StringSliceVar(&f.weights, "weights", []string{"clip", "es", "ix", "har"}, "weights, such as clip=0.1,har=0.5")
-	fl.StringVar(&f.policy, "policy", "", "policy of all objectives (default: each objective's own)")
-	fl.StringVar(&f.lambda, "lambda", "star", "λ of "+withLambda(lib)+": star minimizes the bound, authors as in "+
-		"their code, or a number fixed beforehand")
-	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one "+
-		"(default: "+penalties(lib)+")")
-	fl.BoolVar(&f.terms, "terms", false, "also the terms of every objective and bound")
-	fl.BoolVar(&f.sampled, "sampled-reward", false, "also the reward of one sampled action an example (Algorithm 2)")
-	fl.StringVar(&f.format, "format", "table", "output: "+strings.Join(table.Formats(), ", "))
+	bind(fl, &f.eta0, "eta0", []string{"0.5"})
+	bind(fl, &f.objectives, "objectives", []string{"certified", "heuristic", "theorem1", "corollary1"})
+	bind(fl, &f.weights, "weights", []string{"clip", "es", "ix", "har"})
+	bind(fl, &f.policy, "policy", "")
+	bind(fl, &f.lambda, "lambda", "star")
+	bind(fl, &f.penalty, "penalty", math.NaN())
+	bind(fl, &f.terms, "terms", false)
+	bind(fl, &f.sampled, "sampled-reward", false)
+	bind(fl, &f.format, "format", "table")
 	limit(fl, "format", func(text string) error {
 		if _, err := table.Parse(text); err != nil {
 			return fmt.Errorf("--format %w", err)

@@ -71,8 +71,8 @@ func (c conclusion) write(cmd *cobra.Command, format string, report *reportFlag)
 // plotFlag is --plot of the commands that draw what they print.
 type plotFlag struct{ path string }
 
-func (p *plotFlag) add(fl *pflag.FlagSet, what string) {
-	fl.StringVar(&p.path, "plot", "", "also draw "+what+" to this `file`: .png, .svg or .pdf")
+func (p *plotFlag) add(fl *pflag.FlagSet) {
+	bind(fl, &p.path, "plot", "")
 	want(fl, "plot", "a name ending in .png, .svg or .pdf", func() bool {
 		return strings.Contains(".png.svg.pdf", filepath.Ext(p.path)) && filepath.Ext(p.path) != ""
 	})

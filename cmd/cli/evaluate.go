@@ -31,13 +31,9 @@ type evaluateFlags struct {
 	readFlags
 	targets    []string
 	estimators []string
-	delta      float64
-	gamma      float64
-	seed       uint64
+	o          ope.Options
 	model      string // name of one to learn, or policy file
 	loggers    []string
-	interval   string
-	most, half float64
 	format     string
 	plot       plotFlag
 	force      bool
@@ -89,58 +85,16 @@ func aboutEstimator(e ope.Estimator) (name, about string) {
 func evaluateCommand(lib library.Library) *cobra.Command {
 	f := evaluateFlags{models: modelsOf(lib), readFlags: reading(lib)}
 	estimators := estimatorsOf(lib)
-	onRequest := slices.DeleteFunc(slices.Clone(estimators), func(e ope.Estimator) bool { return !e.OnRequest })
 	cmd := &cobra.Command{
-		Use:   "evaluate --target TARGET [--target TARGET...] FILE [FILE...]",
-		Short: "estimate from a log what other policies would have earned",
-		Long: `evaluate estimates from the log of one policy what other policies would have earned.
-
-It gives the mean reward of each target with standard errors, intervals, effective sample
-sizes and differences on the same rows. It also gives lower bounds for targets that were
-fixed before the log was seen. The log is inspected first; an unusable one is refused.
-
-TARGET is uniform, a policy file (.json), or a file of probabilities (CSV or JSON
-lines, also .gz or .zst, or Parquet). The file has the columns action and probability
-(the same policy everywhere), or one row for each row of the log: p_0 to p_{K-1}, a
-column NAME or p_NAME for each action, a list probabilities, or probability (of the
-logged action alone). Rows are joined by decision_id if both files have it.
-NAME=TARGET names the policy in tables.
-
-Estimators (name or name=hyperparameter), with rewards r and weights w = π/π₀:
-` + described(ope.Default(estimators, false), aboutEstimator) + `and where they are asked for, by --estimators
-(all: every one that can be had), of which an interval of a biased one is of what it
-estimates, not of the policy's value:
-` + described(onRequest, aboutEstimator) + `r̂ is learned on the other folds of five,
-averaged over five ways to deal rows into folds, by
-` + described(ope.RewardModels(), func(m ope.RewardModel) (string, string) { return m.Name, m.About }) + `
-(--reward-model), or what a file predicts of every row and action (columns q_NAME, or a
-list rewards; by decision_id, or in order), or is that of a policy file, with its layers:
-the logistic one if it has several, of the last component of a mixture. A log that had a part in that file is
-predicted by none, as its rows flatter it. The r̂ of the guarantee is learned by logistic
-regression on the rows before, in a fixed random order.
-
-Intervals (--interval):
-` + described(ope.Methods(), func(m ope.Method) (string, string) { return m.Name, m.About }) + `
-Several FILEs are one log. If several policies logged the rows, name them in a column
-policy, or give each a FILE of its own. --logger NAME=TARGET for each of them adds the
-estimators balanced and weighted. No policy that learned from some of the rows may have
-logged others.
-
-` + readHelp,
-		Example: `  opl evaluate --target uniform logs.csv
-  opl evaluate --target new.csv --target old=last.csv --plot values.png logs.csv
-  opl evaluate --target new.json --reward-model new.json later.csv
-  opl evaluate --preset obd --target bts.csv --estimators ips,snips,clip=0.01,dr random.csv.gz`,
+		Use:  "evaluate",
 		Args: some("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, estimators, f, args) },
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.targets, "target", nil, "policy to evaluate: uniform, a policy file or a file of "+
-		"probabilities; may be repeated")
-	fl.StringSliceVar(&f.estimators, "estimators", nil, "estimators, such as snips,clip=0.1 (default: see above)")
-	fl.Float64Var(&f.half, "half-width", 0, "say how many rows would give an interval of plus and minus it "+
-		"(default a tenth of the logging policy's value above the least)")
-	f.plot.add(fl, "the estimates")
+	repeated(fl, &f.targets, "target")
+	bind(fl, &f.estimators, "estimators", nil)
+	bind(fl, &f.o.HalfWidth, "half-width", 0)
+	f.plot.add(fl)
 	f.part.add(fl)
 	f.addTargets(fl)
 	return cmd
@@ -148,20 +102,16 @@ logged others.
 
 // addTargets adds the flags of evaluate and select.
 func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
-	addProbability(fl, &f.delta, "delta", 0.05, "δ: intervals at level 1-δ, guarantees with probability 1-δ")
-	addGamma(fl, &f.gamma, "guarantees hold for all propensities within this factor of those logged")
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of the folds of r̂ and of resamples")
-	oneOf(fl, &f.interval, "interval", "how intervals are made: "+listed(ope.Methods(), methodName),
-		names(ope.Methods(), methodName)...)
-	fl.Float64Var(&f.most, "max-weight", 0, "no weight π/π₀ can be above it, for the intervals that ask for bounds "+
-		"(default the largest in the log's contexts, if all propensities are logged)")
-	fl.StringVar(&f.model, "reward-model", "ridge", "r̂: ridge, logistic, a representation such as mlp=64, a "+
-		"policy `file` that holds one, or a file of what it predicts")
-	fl.StringArrayVar(&f.loggers, "logger", nil,
-		"policy that logged rows, as NAME=TARGET for each NAME in the column policy or of a FILE; may be repeated")
+	addProbability(fl, &f.o.Delta, "delta", 0.05)
+	addGamma(fl, &f.o.Gamma)
+	bind(fl, &f.o.Seed, "seed", 1)
+	oneOf(fl, &f.o.Interval, "interval", names(ope.Methods(), methodName)...)
+	bind(fl, &f.o.MaxWeight, "max-weight", 0)
+	bind(fl, &f.model, "reward-model", "ridge")
+	repeated(fl, &f.loggers, "logger")
 	addTableFormat(fl, &f.format)
 	addVerbose(fl)
-	fl.BoolVar(&f.force, "force", false, "go on with a log that is unusable, too: nothing is guaranteed then")
+	bind(fl, &f.force, "force", false)
 	f.page.add(fl)
 	f.outcomes.add(fl)
 	f.add(fl)
@@ -250,7 +200,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 		}
 	}()
 	show.next("inspecting")
-	o.Judge = provenance.Within(log, f.gamma)
+	o.Judge = provenance.Within(log, f.o.Gamma)
 	found := o.Judge.Found()
 	show.stop()
 	fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s: %s\n", path, found.Summary())
@@ -303,7 +253,7 @@ func (f evaluateFlags) identity(o ope.Options) (string, error) {
 		}
 		all = append(all, arg, fmt.Sprintf("%x", sha256.Sum256(text)))
 	}
-	all = append(all, fmt.Sprint(f.seed), strings.Join(f.estimators, ","))
+	all = append(all, fmt.Sprint(f.o.Seed), strings.Join(f.estimators, ","))
 	for _, e := range o.Estimators {
 		all = append(all, e.Name)
 	}
@@ -327,7 +277,7 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 	}
 	if unknown == nil {
 		o.Learn = func(weight []float64) (ope.Model, error) {
-			return learned.Learn(log, ope.ModelOptions{Seed: f.seed, Weight: weight})
+			return learned.Learn(log, ope.ModelOptions{Seed: f.o.Seed, Weight: weight})
 		}
 		var err error
 		if o.Model, err = o.Learn(nil); err != nil && f.estimators == nil {
@@ -404,12 +354,11 @@ func remarks(log *logs.Log, found inspect.Report) []string {
 }
 
 func (f *evaluateFlags) options(estimators []ope.Estimator) (ope.Options, error) {
-	o := ope.Options{Delta: f.delta, Gamma: f.gamma, Interval: f.interval, MaxWeight: f.most, HalfWidth: f.half,
-		Seed: f.seed}
+	o := f.o
 	switch {
 	case len(f.targets) == 0:
 		return o, errors.New("--target: want a policy to evaluate: uniform, or a file")
-	case f.set.Changed("max-weight") && !(f.most > 0), f.set.Changed("half-width") && !(f.half > 0):
+	case f.set.Changed("max-weight") && !(f.o.MaxWeight > 0), f.set.Changed("half-width") && !(f.o.HalfWidth > 0):
 		return o, errors.New("--max-weight and --half-width: want numbers above 0")
 	}
 	var err error

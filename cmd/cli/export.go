@@ -24,36 +24,19 @@ type exportFlags struct {
 func exportCommand(lib library.Library) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use:   "export --out FILE",
-		Short: "write the log that compare learns from to a file",
-		Long: `export turns a labelled data set into the log of a softmax policy, as compare does, and
-writes the same rows in the same order: in place of normalized images their pixels,
-x_0, x_1 and so on, from 0 to 255. The file's name says its format: .csv or .jsonl, also
-with .gz or .zst, or .parquet.
-
-With --test the test set is written as well, as the log of a policy that took every
-action once for every image: what ips of "opl evaluate" says of it is the reward on
-the test set, as compare has it. With --policy the logging policy is. Then
-
-  opl train LOG --prior LOGGING --fresh --objective corollary1 --out policy.json
-  opl evaluate TEST --target policy.json --estimators ips
-
-is a row of compare, from the file.`,
-		Example: `  opl export --out mnist.parquet
-  opl export --dataset fashion --eta0 0 --seed 2 --out log.csv.gz
-  opl export --out log.parquet --test test.parquet --policy logging.json`,
+		Use:  "export",
 		Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return export(cmd, lib, f) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.out, "out", "", "the `file` to write the log to")
-	fl.StringVar(&f.test, "test", "", "also write the test set to this `file`")
-	fl.StringVar(&f.policy, "policy", "", "also write the logging policy to this `file` (.json)")
-	fl.StringVar(&f.run.Dataset, "dataset", "mnist", "data set: mnist, fashion")
+	bind(fl, &f.out, "out", "")
+	bind(fl, &f.test, "test", "")
+	bind(fl, &f.policy, "policy", "")
+	bind(fl, &f.run.Dataset, "dataset", "mnist")
 	addData(fl, &f.data)
-	fl.Float64Var(&f.run.Eta0, "eta0", 0.5, "η₀ of the logging policy: 0 is uniform, 1 as fitted")
-	fl.Uint64Var(&f.run.Seed, "seed", 1, "seed")
-	fl.IntVar(&f.run.Limit, "limit", 0, "use this many training examples, 0: all")
+	bind(fl, &f.run.Eta0, "eta0", 0.5)
+	bind(fl, &f.run.Seed, "seed", 1)
+	bind(fl, &f.run.Limit, "limit", 0)
 	return cmd
 }
 

@@ -34,34 +34,21 @@ type frontierFlags struct {
 func frontierCommand(lib library.Library) *cobra.Command {
 	f := frontierFlags{readFlags: reading(lib), o: pipeline.Options{Settings: train.DefaultSettings()}}
 	cmd := &cobra.Command{
-		Use:   "frontier FILE [FILE...]",
-		Short: "learn policies between the reward and another outcome, with bounds that hold for all of them",
-		Long: `frontier learns --points policies, from the one that earns the most to the one that keeps
-the outcome of --guardrail or --budget the best, and certifies each.
-
-Point m learns from the reward plus λ times the outcome, as train does. λ is fixed before
-the rows are seen. Each point states two bounds: the gain of the reward, and the change of
-the guardrail or the mean of the budget. All bounds of all points hold together with
-probability 1-δ. So pick any point, and serve its file of --out. The answer beside a point
-is that of the limit: ship, harm shown, or undecided.
-
-` + readHelp,
-		Example: `  opl frontier log.csv --budget spend=0.35 --range spend=0:1 --out points
-  opl frontier log.csv --guardrail complaints:-0.01 --points 9 --plot path.png`,
+		Use:  "frontier",
 		Args: some("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, lib, args) },
 	}
 	fl := cmd.Flags()
-	addCount(fl, &f.points, "points", 6, "policies on the path")
-	fl.StringVar(&f.out, "out", "", "write the policies to this folder, as point-1.json and so on")
-	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files there")
-	fl.StringVar(&f.o.Policy, "policy", "", "rules: shallow trees that people can read (default: what train learns)")
-	fl.Float64Var(&f.o.Floor, "floor", defaultFloor, "ε: every action is played with at least ε/K")
-	addProbability(fl, &f.o.Settings.Delta, "delta", 0.05, "failure probability δ of all bounds together")
-	fl.IntVar(&f.o.Settings.Epochs, "epochs", f.o.Settings.Epochs, "passes over the rows")
-	fl.Uint64Var(&f.o.Seed, "seed", 1, "seed of the division, the order of rows and the noise")
-	fl.BoolVar(&f.o.Force, "force", false, "learn from a log that is unusable, too")
-	f.plot.add(fl, "the path")
+	addCount(fl, &f.points, "points", 6)
+	bind(fl, &f.out, "out", "")
+	bind(fl, &f.overwrite, "overwrite", false)
+	bind(fl, &f.o.Policy, "policy", "")
+	bind(fl, &f.o.Floor, "floor", defaultFloor)
+	addProbability(fl, &f.o.Settings.Delta, "delta", 0.05)
+	bind(fl, &f.o.Settings.Epochs, "epochs", f.o.Settings.Epochs)
+	bind(fl, &f.o.Seed, "seed", 1)
+	bind(fl, &f.o.Force, "force", false)
+	f.plot.add(fl)
 	addTableFormat(fl, &f.format)
 	f.page.add(fl)
 	f.outcomes.add(fl)

@@ -22,20 +22,12 @@ func gradcheckCommand(lib library.Library) *cobra.Command {
 	var seed uint64
 	var only []string
 	cmd := &cobra.Command{
-		Use:   "gradcheck",
-		Short: "compare every gradient with central differences",
-		Long: `gradcheck builds every objective with every weight and every policy that it has a
-meaning for, with each choice of λ, and point policies through every representation and of actions with features, in
-sets and in a catalogue, on a small random log in float64, and
-compares its symbolic gradient in all parameters with central differences. It
-prints the worst error of each and exits with status 1 if one is above 1e-5.`,
-		Example: `  opl gradcheck
-  opl gradcheck --objectives corollary1,ls`,
+		Use:  "gradcheck",
 		Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return gradcheck(cmd, lib, only, seed) },
 	}
-	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the random logs")
-	cmd.Flags().StringSliceVar(&only, "objectives", nil, "objectives to check (default: all)")
+	bind(cmd.Flags(), &seed, "seed", 1)
+	bind(cmd.Flags(), &only, "objectives", nil)
 	return cmd
 }
 

@@ -49,11 +49,11 @@ func newGridFlags() *gridFlags { return &gridFlags{settings: train.DefaultSettin
 func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []string, out string) {
 	f.problemFlags.add(fl, datasets)
 	addSettings(fl, &f.settings, true)
-	fl.StringSliceVar(&f.eta0, "eta0", nil, "η₀ of the logging policies (default: all of the grid)")
-	fl.Float64SliceVar(&f.hypers, "hyper", nil, "hyperparameters in place of the grid's numbers, in [0, 1]")
-	fl.StringVar(&f.out, "out", out, "folder of results and report, or its URL")
-	fl.BoolVar(&f.dry, "dry-run", false, "say what would be run, and for how long, and run nothing")
-	f.drawing.add(fl, "store and draw learning curves: objective, terms and reward by epoch")
+	bind(fl, &f.eta0, "eta0", nil)
+	bind(fl, &f.hypers, "hyper", nil)
+	bind(fl, &f.out, "out", out)
+	bind(fl, &f.dry, "dry-run", false)
+	f.drawing.add(fl)
 	addFormat(fl, &f.format)
 	addShard(fl, &f.shard)
 	f.submit.add(fl)
@@ -62,7 +62,7 @@ func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []strin
 
 // addShard adds --shard, which does a part of long work.
 func addShard(fl *pflag.FlagSet, to *string) {
-	fl.StringVar(to, "shard", "", "do the i-th of n parts, `i/n`, which know nothing of each other: see opl merge")
+	bind(fl, to, "shard", "")
 }
 
 // checkTogether refuses flags that do not go together.

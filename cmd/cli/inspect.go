@@ -21,22 +21,7 @@ func inspectCommand(lib library.Library) *cobra.Command {
 		format string
 	)
 	cmd := &cobra.Command{
-		Use:   "inspect FILE [FILE...]",
-		Short: "say whether a log of decisions can be trusted",
-		Long: `inspect says whether a log can be trusted, before anything is learned from it.
-
-It checks whether rows are well formed, whether actions were drawn with the propensities
-that the log states, how few rows carry the weight, and whether rows look independent
-and identically distributed. Every guarantee assumes that. Each finding says what was
-measured, what it means and what to do. Several FILEs are one log. --shard i/n inspects
-an n-th of the files, for opl merge.
-
-Exit status 0: fine. 3: doubtful. 4: unusable. 1: the log cannot be read.
-
-` + readHelp,
-		Example: `  opl inspect decisions.csv
-  opl inspect 'logs/dt=2026-11-*/*.parquet'
-  opl inspect --preset obd bts.csv.gz --format json`,
+		Use:  "inspect",
 		Args: some("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(page.check(cmd), part.check(cmd, "format", "report")); err != nil {
@@ -68,7 +53,7 @@ Exit status 0: fine. 3: doubtful. 4: unusable. 1: the log cannot be read.
 	}
 	addFormat(cmd.Flags(), &format)
 	addVerbose(cmd.Flags())
-	addGamma(cmd.Flags(), &gamma, "propensities are known up to this factor, and refuted where they are further off")
+	addGamma(cmd.Flags(), &gamma)
 	part.add(cmd.Flags())
 	page.add(cmd.Flags())
 	f.add(cmd.Flags())

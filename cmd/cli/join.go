@@ -42,37 +42,7 @@ type joinFlags struct {
 func joinCommand(lib library.Library) *cobra.Command {
 	f := joinFlags{readFlags: reading(lib)}
 	cmd := &cobra.Command{
-		Use:   "join SERVED... REWARDS",
-		Short: "join the log of serve with rewards into a log to learn from",
-		Long: `join makes the log of the next round from served decisions and their rewards.
-
-It reads what "opl serve" logged and a file of rewards: CSV with the columns decision_id
-and reward, or JSON Lines with fields of these names. The server may be running. Give
-rotated files together, .gz too: they are one log, in the order of their times. Files
-that end in .torn, which were never answered, are skipped. An argument may be a folder,
-a pattern in quotes, or a URL, and stands for all files there.
-
-Each line has a checksum. A damaged line is an error that names it. With --skip-bad it
-is written to a file, counted, and left out. Equal lines count once.
-
-A decision without a reward is dropped, unless --missing-reward says what it earned.
-Dropping biases the log if whether a reward is there depends on what was done or on what
-came of it. So the log says how many were dropped, and nothing is guaranteed on it. Give
---missing-reward 0 if no report means no reward. Leave out the newest decisions, whose
-rewards may still come: --mature 48h joins only decisions that are that old at the newest
-time. If the file of rewards has times (timestamp), a reward counts if it came within
-that time.
-
-Decisions that another system logged are CSV, Parquet or JSON Lines, with an id. --columns
-names their columns, as decision_id=uuid,action=decision.arm for values within objects of
-JSON, and those of the file of rewards where it has them; --reward-columns goes before.
-
-Columns reward_NAME and cost_NAME in the file of rewards are other outcomes. They may stand
-in files of their own in its folder or pattern. A decision without one lacks it in the log.`,
-		Example: `  opl join served.jsonl rewards.csv --out next.parquet
-  opl join served.jsonl* rewards.csv --policy policy.json --out next.parquet
-  opl join served.jsonl purchases.csv --missing-reward 0 --mature 48h --out next.jsonl
-  opl join shown.csv clicks.csv --columns decision_id=uuid,action=arm,propensity=prob --reward-columns reward=clicked --out next.csv`,
+		Use:  "join",
 		Args: some("the log of serve", "a file of rewards"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := os.MkdirTemp("", "opl-") // for copies of objects
@@ -94,26 +64,20 @@ in files of their own in its folder or pattern. A decision without one lacks it 
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.out, "out", "", "file to write: "+logs.Writable())
-	fl.BoolVar(&f.overwrite, "overwrite", false, "replace the file if there is one")
-	fl.StringVar(&f.bad, "skip-bad", "", "write lines that cannot be read to this `file` and go on without them")
-	fl.StringVar(&f.missing, "missing-reward", "drop", "reward of decisions that have none, or drop")
-	fl.StringVar(&f.duplicates, "duplicates", "error", "of ids that come more than once, take the first or the "+
-		"last, or error")
+	bind(fl, &f.out, "out", "")
+	bind(fl, &f.overwrite, "overwrite", false)
+	bind(fl, &f.bad, "skip-bad", "")
+	bind(fl, &f.missing, "missing-reward", "drop")
+	bind(fl, &f.duplicates, "duplicates", "error")
 	f.addColumns(fl)
-	fl.StringToStringVar(&f.rewardColumns, "reward-columns", nil, "the `names` of columns in the file of rewards, as "+
-		"decision_id=uuid,reward=clicked")
-	fl.Lookup("reward-columns").DefValue = ""
+	bind(fl, &f.rewardColumns, "reward-columns", nil)
 	f.addValues(fl)
-	fl.StringVar(&f.policy, "policy", "", "join the decisions of this policy alone: its file, or its hash or how "+
-		"that begins")
-	fl.StringVar(&f.catalogue, "catalogue", "", "join the decisions among this catalogue alone: its file, or its "+
-		"hash or how that begins")
-	fl.DurationVar(&f.mature, "mature", 0, "join only decisions that are so old at the newest time, as 48h, and "+
-		"count rewards that came within it, if they have times")
+	bind(fl, &f.policy, "policy", "")
+	bind(fl, &f.catalogue, "catalogue", "")
+	bind(fl, &f.mature, "mature", 0)
 	addFormat(fl, &f.format)
-	fl.Float64Var(&f.min, "reward-min", 0, "least possible reward, which is written as it is")
-	fl.Float64Var(&f.max, "reward-max", 1, "largest possible reward")
+	bind(fl, &f.min, "reward-min", 0)
+	bind(fl, &f.max, "reward-max", 1)
 	return cmd
 }
 
@@ -204,7 +168,9 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	show.stop()
 	text := func(w io.Writer) error { return printSummary(w, s, f) }
-	return conclusion{answer: joinedOf(s, f), text: text}.write(cmd, f.format, nil)
+	s.Policies = append([]logs.Logger{}, s.Policies...) // [] in JSON, and not null
+	return conclusion{answer: joined{f.out, s, f.min, f.max, s.Missing > 0 && f.missing == "drop"}, text: text}.write(cmd,
+		f.format, nil)
 }
 
 // other reads decisions that another system logged.
@@ -265,7 +231,7 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	}
 	if of := s.Waits; of != nil {
 		fmt.Fprintf(w, "         rewards came within %v of the decision (half of them), %v (99 %%), %v (all)\n",
-			of.Half.Round(time.Second), of.Most.Round(time.Second), of.All.Round(time.Second))
+			seconds(of.Half), seconds(of.Most), seconds(of.All))
 	}
 	switch {
 	case s.Missing > 0 && f.missing == "drop":
@@ -279,6 +245,11 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	}
 	_, err := out.Write(w.Bytes())
 	return err
+}
+
+// seconds writes a time in whole seconds.
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Second)
 }
 
 // options are those of the join.

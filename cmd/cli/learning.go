@@ -32,19 +32,13 @@ type learningFlags struct {
 
 func (f *learningFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.learning, "learning", false, "measure learners in place of estimators: what the policy of train "+
-		"truly earns, in worlds whose truth is known")
-	fl.StringSliceVar(&f.worlds, "worlds", nil, "with --learning: "+listed(worlds.All(), worldName)+
-		" (default: all these); of numbers "+listed(worlds.OfNumbers(), worldName))
-	fl.StringSliceVar(&f.classes, "classes", nil, "with --learning: CSV files of classification sets, with a column "+
-		"class, turned into logs")
-	fl.Float64Var(&f.temperature, "temperature", 1, "of the logging policy of --classes: a softmax of this times random "+
-		"scores, 0: uniform")
+	bind(fl, &f.learning, "learning", false)
+	bind(fl, &f.worlds, "worlds", nil)
+	bind(fl, &f.classes, "classes", nil)
+	bind(fl, &f.temperature, "temperature", 1)
 	want(fl, "temperature", "a number in [0, 100]", func() bool { return f.temperature >= 0 && f.temperature <= 100 })
-	fl.StringSliceVar(&f.learners, "learner", nil, "with --learning: learners of train to measure one by one, "+
-		"beside all together")
-	fl.StringVar(&f.peer, "peer", "", "with --learning: a `command` that learns from the same logs, such as "+
-		"'/usr/bin/python3 testdata/peers/peers.py'")
+	bind(fl, &f.learners, "learner", nil)
+	bind(fl, &f.peer, "peer", "")
 }
 
 func worldName(w worlds.World) string { return w.Name }

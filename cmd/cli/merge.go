@@ -3,14 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"opl/train/experiment"
 	"opl/train/library"
 	"opl/train/report"
-	"opl/train/report/table"
 )
 
 func mergeCommand(lib library.Library) *cobra.Command {
@@ -20,25 +18,7 @@ func mergeCommand(lib library.Library) *cobra.Command {
 		drawing     drawFlags
 	)
 	cmd := &cobra.Command{
-		Use:   "merge DIR... --out DIR",
-		Short: "put the results of shards together",
-		Long: `merge puts together what run and reproduce stored with --shard, on one machine or many: DIR is the folder
-of a shard, or a folder of such folders, or the URL of one. OUT gets the report and
-` + experiment.ResultsFile + `, equal to the byte with what one machine stores, on processors
-with the same extensions, which each record names; how long the runs took is in ` + experiment.TimesFile + `,
-apart. It is written whole or not at all, and again without harm.
-
-Shards that lack runs are named, and nothing is written, unless with --partial; run them again with the
-same --shard. A result that comes twice counts once; two results of a run, and shards of different
-grids, are an error. Lines that are damaged are named and counted.
-
-Of evaluate, certify and inspect with --shard it adds the sums up, prints what the command prints of all rows, equal to
-1e-12, and writes it to OUT as JSON. The exit status is that of certify or inspect.`,
-		Example: `  opl run grid.yaml --shard 1/2 --out a
-  opl run grid.yaml --shard 2/2 --out b         on another machine
-  opl merge a b --out results
-  opl certify policy.json --any-time log.parquet --shard 1/4 --out sums
-  opl merge sums --out certified`,
+		Use:  "merge",
 		Args: some("the folders of shards"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if out == "" {
@@ -90,11 +70,9 @@ Of evaluate, certify and inspect with --shard it adds the sums up, prints what t
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&out, "out", "", "`folder` for the results, or its URL")
+	bind(fl, &out, "out", "")
 	addTableFormat(fl, &format)
-	fl.Lookup("format").Usage = "of the sums of evaluate: " + strings.Join(table.Formats(), ", ") +
-		"; of certify and inspect: json, else text"
-	fl.BoolVar(&partial, "partial", false, "take what there is, though shards lack runs")
-	drawing.add(fl, "draw learning curves, of runs that have them")
+	bind(fl, &partial, "partial", false)
+	drawing.add(fl)
 	return cmd
 }

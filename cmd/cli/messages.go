@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -10,14 +9,11 @@ import (
 
 // messages is a logger that writes to stderr: a line "opl: …" a message, or JSON, as slog has
 // it.
-func messages(form string, stderr io.Writer) (*slog.Logger, error) {
-	switch form {
-	case "text":
-		return slog.New(plain{stderr}), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(stderr, nil)), nil
+func messages(form string, stderr io.Writer) *slog.Logger {
+	if form == "json" {
+		return slog.New(slog.NewJSONHandler(stderr, nil))
 	}
-	return nil, fmt.Errorf("--messages %q: want text or json", form)
+	return slog.New(plain{stderr})
 }
 
 // plain writes messages without their attributes, which they say in words.

@@ -25,28 +25,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		format string
 	)
 	cmd := &cobra.Command{
-		Use:   "monitor POLICY FILE",
-		Short: "test whether a served policy earns what was guaranteed of it",
-		Long: `monitor says whether a served policy earns what was guaranteed.
-
-It reads the joined log and bets against the guarantee in the policy file, or against
---claim: that rewards are at least that on average. If the claim is true, the e-value
-ever reaches 1/δ with probability at most δ. So look as often as you like while the log
-grows. Rows of other policies are left out. Rows of a group, or of one decision_id, count
-as one, with their mean. The log is inspected first; doubts are shown. A log among
-another catalogue than the policy's own is refused: "opl join --catalogue" keeps the
-decisions of one catalogue.
-
-If the file's guarantee has other outcomes, monitor bets against each limit, too: a budget as
-it is, a guardrail beside what the logging policy had. All claims share δ. A missing outcome
-counts as the best, and is left out if it was said to be missing at random.
-
-The guarantee is what the file says, and the file is not signed. Exit status 0: nothing
-speaks against the claim. 3: it is refuted. 1: an error.
-
-` + readHelp,
-		Example: `  opl monitor policy.json next.parquet
-  opl monitor policy.json next.parquet --claim 0.5 --delta 0.001`,
+		Use:  "monitor",
 		Args: operands("a policy file", "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := policyfile.Load(args[0])
@@ -109,9 +88,8 @@ speaks against the claim. 3: it is refuted. 1: an error.
 		},
 	}
 	fl := cmd.Flags()
-	fl.Float64Var(&claim, "claim", 0, "mean reward that is claimed, in the log's units (default: the guarantee in "+
-		"the file)")
-	addProbability(fl, &delta, "delta", 0.05, "probability δ of refuting a true claim, at any time")
+	bind(fl, &claim, "claim", 0)
+	addProbability(fl, &delta, "delta", 0.05)
 	addFormat(fl, &format)
 	f.add(fl)
 	return cmd

@@ -17,14 +17,10 @@ type outcomeFlags struct {
 }
 
 func (f *outcomeFlags) add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.guardrails, "guardrail", nil, "the most that an outcome may get worse, as `NAME:-0.01` in "+
-		"its units or NAME:-5% of the logging policy's value: column reward_NAME or cost_NAME")
-	fl.StringArrayVar(&f.budgets, "budget", nil, "the most that a cost may be on average, as `NAME=0.35`: "+
-		"column cost_NAME")
-	fl.StringArrayVar(&f.by, "guardrail-by", nil, "the most that the reward may get worse in each large "+
-		"segment of a column of names, as `COLUMN:-0.02`")
-	fl.StringSliceVar(&f.atRandom, "missing-at-random", nil, "outcomes that are missing at random given the context: "+
-		"`NAME`s; the others count as the worst where they are missing")
+	repeated(fl, &f.guardrails, "guardrail")
+	repeated(fl, &f.budgets, "budget")
+	repeated(fl, &f.by, "guardrail-by")
+	bind(fl, &f.atRandom, "missing-at-random", nil)
 }
 
 // asked reports that an outcome beside the reward is asked for.

@@ -34,12 +34,12 @@ type partFlags struct {
 
 func (p *partFlags) add(fl *pflag.FlagSet) {
 	addShard(fl, &p.text)
-	fl.StringVar(&p.by, "shard-by", "files", "what --shard cuts: files, of which each shard reads its own")
+	bind(fl, &p.by, "shard-by", "files")
 	want(fl, "shard-by", "files: a shard reads the files of its own, and none cuts a log by rows any more",
 		func() bool {
 			return p.by == "files"
 		})
-	fl.StringVar(&p.out, "out", "", "`folder` for the sums of --shard, or its URL")
+	bind(fl, &p.out, "out", "")
 }
 
 // check reads --shard; some other flags have no place beside it.

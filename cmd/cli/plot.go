@@ -19,12 +19,7 @@ func plotCommand(lib library.Library) *cobra.Command {
 		drawing     drawFlags
 	)
 	cmd := &cobra.Command{
-		Use:   "plot DIR|" + experiment.ResultsFile,
-		Short: "draw figures and write tables and report from stored results",
-		Long: `plot does what reproduce and run do at their end, from the results of a folder or
-of a file (compressed by gzip if its name ends in .gz), or of the URL of such a folder, without running anything.`,
-		Example: `  opl plot reproduction
-  opl plot results/runs.jsonl --out figures --pdf`,
+		Use:  "plot",
 		Args: operands("a folder or file of results"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			far := remotes(cmd, lib.Bucket)
@@ -52,18 +47,18 @@ of a file (compressed by gzip if its name ends in .gz), or of the URL of such a 
 			return drawing.draw(cmd, report.PageOptions{Library: lib}, dir, store.Records())
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "`folder` to write to, or its URL (default: that of the results)")
+	bind(cmd.Flags(), &out, "out", "")
 	addFormat(cmd.Flags(), &format)
-	drawing.add(cmd.Flags(), "draw learning curves, of runs that have them")
+	drawing.add(cmd.Flags())
 	return cmd
 }
 
 // drawFlags are the flags of commands that draw the results of grids.
 type drawFlags struct{ curves, pdf bool }
 
-func (f *drawFlags) add(fl *pflag.FlagSet, curves string) {
-	fl.BoolVar(&f.curves, "curves", false, curves)
-	fl.BoolVar(&f.pdf, "pdf", false, "figures as PDF as well")
+func (f *drawFlags) add(fl *pflag.FlagSet) {
+	bind(fl, &f.curves, "curves", false)
+	bind(fl, &f.pdf, "pdf", false)
 }
 
 // draw writes figures, tables and report of records to a folder, and prints the report's path or the answer in JSON.

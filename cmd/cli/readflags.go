@@ -37,59 +37,38 @@ func reading(lib library.Library) readFlags {
 
 func (f *readFlags) add(fl *pflag.FlagSet) {
 	f.set = fl
-	fl.StringVar(&f.Preset, "preset", "", "the log's layout: "+logs.Presets())
-	fl.StringVar(&f.Format, "input-format", "", logs.Formats()+" (default: by the file's name)")
-	fl.Float64Var(&f.RewardMin, "reward-min", 0, "the reward that counts as 0")
-	fl.Float64Var(&f.RewardMax, "reward-max", 1, "the reward that counts as 1")
-	fl.StringVar(&f.Reward, "reward", "", "compute the reward from columns, each with its --range, as "+
-		"`'revenue - 0.2*cost_shipping'`")
-	fl.StringToStringVar(&f.ranges, "range", nil, "what outcomes can be, as `NAME=LOW:HIGH` (default 0:1 where all "+
-		"values are 0 or 1)")
-	fl.Lookup("range").DefValue = ""
-	fl.StringVar(&f.LoggingPolicy, "logging-policy", "", "what drew the actions where the log does not say: "+
-		"uniform, or a policy file")
-	fl.BoolVar(&f.Estimate, "estimate-propensity", false, "estimate propensities, in rows that have none; nothing "+
-		"is certified then")
-	fl.StringVar(&f.BadRows, "skip-bad", "", "write rows, and which of several files, cannot be read to this "+
-		"`file` and go on without them")
-	fl.StringVar(&f.Catalogue, "catalogue", "", "a `file` of all actions (column action) and what they are "+
-		"described by (columns z_*)")
-	fl.StringSliceVar(&f.Actions, "actions", nil, "all actions by name, in order (default: those in the log)")
-	fl.StringVar(&f.within, "action-range", "", "actions are numbers from A to B, as `A:B`, and column density has the "+
-		"density of the one that was drawn")
+	bind(fl, &f.Preset, "preset", "")
+	bind(fl, &f.Format, "input-format", "")
+	bind(fl, &f.RewardMin, "reward-min", 0)
+	bind(fl, &f.RewardMax, "reward-max", 1)
+	bind(fl, &f.Reward, "reward", "")
+	bind(fl, &f.ranges, "range", nil)
+	bind(fl, &f.LoggingPolicy, "logging-policy", "")
+	bind(fl, &f.Estimate, "estimate-propensity", false)
+	bind(fl, &f.BadRows, "skip-bad", "")
+	bind(fl, &f.Catalogue, "catalogue", "")
+	bind(fl, &f.Actions, "actions", nil)
+	bind(fl, &f.within, "action-range", "")
 	f.addColumns(fl)
 	f.addValues(fl)
-	oneOf(fl, &f.Assume, "assume", "what the reward of a slot of a list may depend on: none (the whole list; always "+
-		"valid), cascade (it and the slots above), independence (its action and place): less needs fewer lists, and is "+
-		"only as true as its assumption", certify.Assumptions()...)
-	fl.StringVar(&f.SlotWeights, "slot-weights", "",
-		"how rewards of slots make that of a list: mean, dcg, top (slot), "+
-			"sum (of which a list has one), first (click; else 0), rank (1 by that of the first click), or "+
-			"numbers (default mean)")
-	fl.StringVar(&f.Delimiter, "delimiter", "", "what separates fields of CSV: comma, semicolon, tab or bar, "+
-		"itself (default: as in the header)")
-	fl.StringVar(&f.Dates, "dates", "", "read timestamps as 12/31/2026 (us) or 31/12/2026 and 31.12.2026 (eu), too")
-	fl.StringSliceVar(&f.Categories, "categories", nil, "context columns whose values are names even where they "+
-		"look like numbers")
-	fl.StringVar(&f.Cache, "cache", "", "the binary `file` that the log is read into, of several files a folder "+
-		"(default: beside the first)")
-	fl.BoolVar(&f.NoCache, "no-cache", false, "leave no cache, and read none")
+	oneOf(fl, &f.Assume, "assume", certify.Assumptions()...)
+	bind(fl, &f.SlotWeights, "slot-weights", "")
+	bind(fl, &f.Delimiter, "delimiter", "")
+	bind(fl, &f.Dates, "dates", "")
+	bind(fl, &f.Categories, "categories", nil)
+	bind(fl, &f.Cache, "cache", "")
+	bind(fl, &f.NoCache, "no-cache", false)
 }
 
 // addColumns adds what a file calls its columns.
 func (f *readFlags) addColumns(fl *pflag.FlagSet) {
-	fl.StringToStringVar(&f.Columns, "columns", nil, "the log's own `names` of columns, as "+
-		"action=variant,reward=clicked,x_age=user.age; a policy file keeps them (default the names below)")
-	fl.Lookup("columns").DefValue = ""
+	bind(fl, &f.Columns, "columns", nil)
 }
 
 // addValues adds how a file writes propensities and rewards.
 func (f *readFlags) addValues(fl *pflag.FlagSet) {
-	fl.StringVar(&f.PropensityForm, "propensity-form", "", "propensities are written as log (their logarithms), "+
-		"percent or inverse (1/p)")
-	fl.StringToStringVar(&f.worth, "reward-map", nil, "what words, or numbers, in place of rewards are worth, as "+
-		"`yes=1,no=0`")
-	fl.Lookup("reward-map").DefValue = ""
+	bind(fl, &f.PropensityForm, "propensity-form", "")
+	bind(fl, &f.worth, "reward-map", nil)
 }
 
 // values reads what addValues adds.
@@ -250,12 +229,3 @@ func (f *readFlags) scaled() bool {
 
 // scale sets the range of rewards as if it were given.
 func (f *readFlags) scale(low, high float64) { f.ranged, f.RewardMin, f.RewardMax = true, low, high }
-
-// readHelp is what the help of those commands says of files.
-var readHelp = strings.TrimSpace(`
-FILE is CSV (also .gz, .zst), JSON lines or Parquet with the columns action, reward
-or cost, and propensity. Optional columns are propensities (a list) or p_0 to p_{K-1},
-x_* (the context), decision_id, timestamp, group (rows that depend on one another),
-weight, and policy (name or hash of the policy that took the action). FILE may be a
-folder, a pattern in quotes, such as 'logs/dt=2026-11-*/*.parquet', or a URL: all files
-there are one log, and folders called key=value may stand for a column.`)

@@ -9,12 +9,15 @@ import (
 	"go/doc/comment"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"opl/train"
 	"opl/train/library"
@@ -24,19 +27,43 @@ import (
 
 var updateReference = flag.Bool("update-reference", false, "write the generated pages of docs/reference")
 
-// The common flags of --help are flags of their commands.
-func TestCommonFlags(t *testing.T) {
-	root := rootCommand(library.Standard())
-	for name, flags := range common {
-		c, _, err := root.Find([]string{name})
-		if err != nil {
-			t.Fatal(err)
+// The help speaks of the flags that there are, and says of each what it is for.
+func TestDocuments(t *testing.T) {
+	lib, used := library.Standard(), map[string]bool{"shared": true, "log": true, "statuses": true, "opl": true}
+	known, root := words(lib), rootCommand(lib)
+	shared, missing := documentOf("shared", known), map[string]bool{}
+	for name := range shared.flags {
+		missing[name] = true
+	}
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" || c.Name() == "help" {
+			continue
 		}
-		for _, f := range flags {
+		used[c.Name()] = true
+		d := documentOf(c.Name(), known)
+		for _, f := range slices.Concat(strings.Fields(d.common), slices.Collect(maps.Keys(d.flags))) {
 			if c.Flags().Lookup(f) == nil {
-				t.Errorf("opl %s has no flag --%s", name, f)
+				t.Errorf("opl %s has no flag --%s", c.Name(), f)
 			}
 		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			delete(missing, f.Name)
+			if f.Usage == "" || strings.Contains(f.Usage+d.long, "{{") {
+				t.Errorf("opl %s --%s: the help says %q", c.Name(), f.Name, f.Usage)
+			}
+		})
+	}
+	if len(missing) > 0 {
+		t.Errorf("no command has the shared flags %v", missing)
+	}
+	files, err := documents.ReadDir("help")
+	for _, f := range files {
+		if name := strings.TrimSuffix(f.Name(), ".txt"); !used[name] {
+			t.Errorf("help/%s.txt is of no command", name)
+		}
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -69,7 +96,7 @@ func commandsPage(lib library.Library) string {
 			fmt.Fprintf(&b, "- [opl %s](#opl-%s): %s\n", c.Name(), c.Name(), c.Short)
 		}
 	}
-	fmt.Fprintf(&b, "\n```text\n%s\n```\n", statuses)
+	fmt.Fprintf(&b, "\n```text\n%s\n```\n", page("statuses"))
 	for _, c := range root.Commands() {
 		if c.IsAvailableCommand() && c.Name() != "help" && c.Name() != "completion" {
 			fmt.Fprintf(&b, "\n## opl %s\n\n```text\n%s```\n", c.Name(), wholeHelp(c))

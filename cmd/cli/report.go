@@ -34,8 +34,7 @@ type readFile struct {
 }
 
 func (r *reportFlag) add(fl *pflag.FlagSet) {
-	fl.StringVar(&r.path, "report", "", "also write a page to share to this `file` (.html): verdict, figures, "+
-		"tables, and what makes it again")
+	bind(fl, &r.path, "report", "")
 }
 
 // written are the flags that name what a command writes.

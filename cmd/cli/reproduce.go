@@ -13,27 +13,12 @@ import (
 )
 
 func reproduceCommand(lib library.Library) *cobra.Command {
-	list, names := "", []string{"all"}
-	for _, fig := range experiment.Figures() {
-		list += fmt.Sprintf("  %s  %s\n", fig.Name, fig.Title)
-		names = append(names, fig.Name)
-	}
+	figures := names(experiment.Figures(), func(f experiment.Figure) string { return f.Name })
 	f := newGridFlags()
 	cmd := &cobra.Command{
-		Use:   "reproduce fig1...fig6|all",
-		Short: "rerun the paper's experiments, draw its figures and judge its conclusions",
-		Long: `reproduce runs what the figures of the paper are drawn from, as compare would,
-and stores every result in OUT/` + experiment.ResultsFile + ` as soon as it is there. Started again with
-the same settings it runs only what is missing. Then it draws the figures and
-writes tables and a report to OUT.
-
-` + list,
-		Example: `  opl reproduce fig1 --dataset mnist
-  opl reproduce all --dry-run                       what it would run, and for how long
-  opl reproduce all --seeds 3 --out results
-  opl reproduce fig2 --epochs 1 --limit 5000        a first look`,
+		Use:       "reproduce",
 		Args:      some("figures"),
-		ValidArgs: names,
+		ValidArgs: append([]string{"all"}, figures...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			grids, left, err := f.figures(cmd, args)
 			if err != nil {

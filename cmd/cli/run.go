@@ -15,16 +15,7 @@ import (
 func runCommand(lib library.Library) *cobra.Command {
 	f := newGridFlags()
 	cmd := &cobra.Command{
-		Use:   "run grid.yaml",
-		Short: "run a grid of experiments of one's own",
-		Long: `run is reproduce for a grid that a file declares: every result is stored in
-OUT/` + experiment.ResultsFile + ` as soon as it is there, and started again with the same settings run
-runs only what is missing. Flags that are given replace what the file says.
-
-` + experiment.GridExample + `
-Objectives, weights, policies and noises are those of opl compare --help.`,
-		Example: `  opl run my-grid.yaml --dry-run
-  opl run my-grid.yaml --jobs 4 --out results`,
+		Use:  "run",
 		Args: operands("a grid file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			grid, err := f.file(cmd, lib, args[0])
@@ -36,8 +27,6 @@ Objectives, weights, policies and noises are those of opl compare --help.`,
 		},
 	}
 	f.add(cmd.Flags(), lib, []string{"mnist"}, "")
-	cmd.Flags().Lookup("out").Usage = "folder of results and report, or its URL (default: the file's name without " +
-		".yaml)"
 	return cmd
 }
 

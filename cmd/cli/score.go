@@ -18,26 +18,7 @@ func scoreCommand(lib library.Library) *cobra.Command {
 	var out string
 	var overwrite bool
 	cmd := &cobra.Command{
-		Use:   "score POLICY FILE --out SCORES",
-		Short: "write the propensities of a policy for each row of a log",
-		Long: `score writes what a policy would have done in each row of a log, to a file.
-
-The file is .parquet, .csv or .jsonl and has the columns
-
-  row            place in the log's file, from 1
-  decision_id    if the log has it
-  logged_action  what was done
-  probability    of the logged action under the policy
-  probabilities  of all actions of the policy in their order, or of what the row
-                 offers in its order: a list
-
-The file may be larger than memory. It is written whole or not at all. "opl evaluate"
-takes it as --target but guarantees nothing: only the policy file says which rows taught
-the policy. A policy whose actions or columns are not those of the log is refused.
-
-` + readHelp,
-		Example: `  opl score policy.json decisions.parquet --out scores.parquet
-  opl evaluate --target scores.parquet decisions.parquet`,
+		Use:  "score",
 		Args: operands("a policy file", "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
@@ -79,10 +60,10 @@ the policy. A policy whose actions or columns are not those of the log is refuse
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&out, "out", "", "the `file` to write: .parquet, .csv or .jsonl")
-	fl.BoolVar(&overwrite, "overwrite", false, "replace the file if there is one")
-	fl.BoolVar(&o.All, "all", false, "write probabilities of more than 100 actions, too")
-	fl.BoolVar(&o.Missing, "missing-as-zero", false, "count columns that the policy reads and the log lacks as 0")
+	bind(fl, &out, "out", "")
+	bind(fl, &overwrite, "overwrite", false)
+	bind(fl, &o.All, "all", false)
+	bind(fl, &o.Missing, "missing-as-zero", false)
 	f.add(fl)
 	return cmd
 }

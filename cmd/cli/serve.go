@@ -57,63 +57,10 @@ type played struct {
 	actions        []string
 }
 
-// serveHelp is the long help of serve.
-const serveHelp = `serve chooses actions by a policy file over HTTP and logs each decision.
-
-It answers POST /decide with an action drawn from the policy, and its propensity. Each
-decision is in the log before it is answered. "opl join" turns the log and the rewards
-into the log of the next round.
-
-  POST /decide        {"context": {"name": value, ...}, "decision_id": "optional"}
-                      where actions have features also "actions": [{"id": "...", name: value, ...}, ...]
-                      or "offered": ["id", ...] of the catalogue, else all of it; "top": 5
-  GET  /healthz       200 while decisions can be logged
-  GET  /policy        hash, guarantee, actions, features with their ranges
-  GET  /metrics       Prometheus' text format
-  GET  /openapi.json  the OpenAPI document of these
-
-SIGHUP reads the policy file and the catalogue again, and so does a change of the files
-with --watch. A refused file changes nothing; a reload that takes longer than 10 s is
-reported. SIGINT and SIGTERM stop the server once
-the requests under way are answered.
-
-After a rename or removal of the log the server begins a new one, within a second, or
-at once by SIGUSR1. --log-max-bytes renames a full log to FILE.000001, FILE.000002 and so
-on. Nothing is ever deleted: above --log-max-total decisions are refused until you move
-files away. While the log cannot be written, as on a full disk, /decide and /healthz
-answer 503.
-
-An answered decision survives the death of the process. --fsync is about power cuts: each
-waits for the disk before it answers, interval may lose the last second, never what the
-system has not written yet.
-
---catalogue replaces the policy file's list of actions. New actions are played by their
-features; actions that are gone are not played. The log has the hash of the catalogue of
-each decision. The guarantee is about the policy file's own catalogue.
-
---canary plays another policy in a share of the decisions. What is served is the mixture,
-a policy of its own whose file is written beside the log. Its propensities are those of
-the mixture, so you can learn from its log. Give the file to join --policy and train
---logged-by.
-
-The same decision_id with the same context gets the same answer and one line in the log,
-also after a restart. With another context it is refused (409). Requests of web pages
-are refused, by their Origin, Content-Type and Host (--host adds names). With --token-file
-clients send "Authorization: Bearer TOKEN". An address that other machines reach needs
---token-file or --insecure. Certificates, keys and tokens are read again when their files
-change, and at SIGHUP. An emptied file of tokens revokes all tokens.`
-
 func serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve POLICY",
-		Short: "choose actions by a policy file over HTTP and log each decision",
-		Long:  serveHelp,
-		Example: `  opl serve policy.json --log served.jsonl
-  curl --json '{"context":{"age":41,"city":"Oslo"}}' http://127.0.0.1:8080/decide
-  opl serve --check 127.0.0.1:8080
-  opl serve policy.json --listen :8443 --tls-cert cert.pem --tls-key key.pem \
-    --token-file tokens --admin 127.0.0.1:9090`,
+		Use: "serve",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.check != "" {
 				return operands()(cmd, args)
@@ -135,50 +82,39 @@ func serveCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.check, "check", "", "ask the server at this `address` or URL whether it is ready, and exit "+
-		"by 0 or 1")
-	fl.BoolVar(&f.watch, "watch", false, "read policy and catalogue again when their files change, as at SIGHUP")
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
-	fl.StringVar(&f.log, "log", "served.jsonl", "`file` that decisions are appended to")
-	oneOf(fl, &f.fsync, "fsync", "when the log is forced to the disk: each, interval (1 s) or never",
-		string(server.FsyncInterval), string(server.FsyncEach), string(server.FsyncNever))
-	fl.Int64Var(&f.of.MaxBytes, "log-max-bytes", 0, "size of a log that is renamed for a new one; 0: none is")
-	fl.Int64Var(&f.of.MaxTotal, "log-max-total", 0, "bytes that the log and those renamed may take; 0: no limit")
-	fl.StringVar(&f.messages, "messages", "text", "form of what is told on stderr: text or json")
-	fl.StringVar(&f.address, "address-file", "", "write the address listened on to this `file`")
-	positive(fl, &f.config.MaxBody, "max-body", 1<<20, "largest request, bytes")
-	positive(fl, &f.config.MaxInFlight, "max-requests", 1024, "requests at a time; more are answered 503")
-	positive(fl, &f.config.MaxConns, "max-connections", 4096, "connections at a time; more are answered 503")
-	positive(fl, &f.config.MaxEach, "max-per-address", 1024, "connections at a time of one address (of a /64 of IPv6)")
-	fl.StringVar(&f.items, "catalogue", "", "`file` of the actions to choose among and their features z_*: "+
-		"parquet, csv or jsonl")
-	fl.StringVar(&f.canary, "canary", "", "policy `file` that plays in a share of the decisions")
-	fl.Float64Var(&f.share, "canary-share", 0.1, "that share")
-	fl.StringVar(&f.admin, "admin", "", "`address` of a listener of its own for all but decisions, without TLS and "+
-		"tokens")
-	fl.StringVar(&f.tokens, "token-file", "", "`file` of tokens, one a line, of which clients need one")
-	fl.StringVar(&f.cert, "tls-cert", "", "`file` of the certificate, PEM")
-	fl.StringVar(&f.key, "tls-key", "", "`file` of its key, PEM")
-	fl.StringSliceVar(&f.config.Hosts, "host", nil, "names that requests may call the server by, beside addresses "+
-		"and localhost")
-	fl.BoolVar(&f.insecure, "insecure", false, "listen where other machines can reach without a token")
-	positive(fl, &f.config.Remember, "remember-bytes", 32<<20, "memory for answers that are given again to the same "+
-		"decision_id")
-	positive(fl, &f.config.Timeout, "timeout", server.DefaultTimeout,
-		"for reading a request, and for writing its answer")
-	positive(fl, &f.config.Idle, "idle", server.DefaultIdle, "how long a connection may wait for its next request")
-	positive(fl, &f.config.Drain, "drain", server.DefaultDrain, "for the requests under way when the server stops")
-	fl.BoolVar(&f.config.Strict, "strict", false,
-		"refuse contexts with names or categories that the policy does not know, or without those that it reads")
-	fl.Uint64Var(&f.seed, "seed", 0, "seed of the actions drawn, for tests (default: from the system)")
+	bind(fl, &f.check, "check", "")
+	bind(fl, &f.watch, "watch", false)
+	bind(fl, &f.listen, "listen", "127.0.0.1:8080")
+	bind(fl, &f.log, "log", "served.jsonl")
+	oneOf(fl, &f.fsync, "fsync", string(server.FsyncInterval), string(server.FsyncEach), string(server.FsyncNever))
+	bind(fl, &f.of.MaxBytes, "log-max-bytes", 0)
+	bind(fl, &f.of.MaxTotal, "log-max-total", 0)
+	oneOf(fl, &f.messages, "messages", "text", "json")
+	bind(fl, &f.address, "address-file", "")
+	positive(fl, &f.config.MaxBody, "max-body", 1<<20)
+	positive(fl, &f.config.MaxInFlight, "max-requests", 1024)
+	positive(fl, &f.config.MaxConns, "max-connections", 4096)
+	positive(fl, &f.config.MaxEach, "max-per-address", 1024)
+	bind(fl, &f.items, "catalogue", "")
+	bind(fl, &f.canary, "canary", "")
+	bind(fl, &f.share, "canary-share", 0.1)
+	bind(fl, &f.admin, "admin", "")
+	bind(fl, &f.tokens, "token-file", "")
+	bind(fl, &f.cert, "tls-cert", "")
+	bind(fl, &f.key, "tls-key", "")
+	bind(fl, &f.config.Hosts, "host", nil)
+	bind(fl, &f.insecure, "insecure", false)
+	positive(fl, &f.config.Remember, "remember-bytes", 32<<20)
+	positive(fl, &f.config.Timeout, "timeout", server.DefaultTimeout)
+	positive(fl, &f.config.Idle, "idle", server.DefaultIdle)
+	positive(fl, &f.config.Drain, "drain", server.DefaultDrain)
+	bind(fl, &f.config.Strict, "strict", false)
+	bind(fl, &f.seed, "seed", 0)
 	return cmd
 }
 
 func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) (err error) {
-	tell, err := messages(f.messages, stderr)
-	if err != nil {
-		return err
-	}
+	tell := messages(f.messages, stderr)
 	if err := f.read(path); err != nil {
 		return err
 	}
@@ -264,45 +200,39 @@ func (f *serveFlags) follow(ctx context.Context, path string, s *server.Server, 
 	tell *slog.Logger) (stop func()) {
 	signals, policies := make(chan os.Signal, 1), make(chan struct{}, 1)
 	signal.Notify(signals, append(reopenSignals, syscall.SIGHUP)...)
-	go func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				if f.watch && !slices.EqualFunc(f.files(path), f.were, unchanged) {
-					f.reload(s, path, tell)
-				}
-			case <-policies:
-				f.reload(s, path, tell)
-			}
+	go everySecond(ctx, policies, func() {
+		if f.watch && !slices.EqualFunc(f.files(path), f.were, unchanged) {
+			f.reload(s, path, tell)
 		}
-	}()
-	go func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				keys.reload(false)
-			case sig := <-signals:
-				if sig != syscall.SIGHUP {
-					_ = out.Reopen() // it is told, and tried again
-					continue
-				}
-				select {
-				case policies <- struct{}{}:
-				default: // one is due already
-				}
-				keys.reload(true)
-			}
+	}, func(struct{}) { f.reload(s, path, tell) })
+	go everySecond(ctx, signals, func() { keys.reload(false) }, func(sig os.Signal) {
+		if sig != syscall.SIGHUP {
+			_ = out.Reopen() // it is told, and tried again
+			return
 		}
-	}()
+		select {
+		case policies <- struct{}{}:
+		default: // one is due already
+		}
+		keys.reload(true)
+	})
 	return func() { signal.Stop(signals) }
+}
+
+// everySecond calls tick each second, and take with what comes, until ctx ends.
+func everySecond[T any](ctx context.Context, comes <-chan T, tick func(), take func(T)) {
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+			tick()
+		case what := <-comes:
+			take(what)
+		}
+	}
 }
 
 // read reads the files of policies and catalogue. What cannot be read stays as it was.

@@ -26,19 +26,19 @@ type problemFlags struct {
 }
 
 func (f *problemFlags) add(fl *pflag.FlagSet, datasets []string) {
-	fl.StringSliceVar(&f.datasets, "dataset", datasets, "data sets: mnist, fashion")
+	bind(fl, &f.datasets, "dataset", datasets)
 	addData(fl, &f.data)
-	fl.IntVar(&f.seeds, "seeds", 1, "number of seeds, counted from --seed")
+	bind(fl, &f.seeds, "seeds", 1)
 	want(fl, "seeds", fmt.Sprintf("at least 1, at most %d", experiment.MostRuns), func() bool {
 		return f.seeds >= 1 && f.seeds <= experiment.MostRuns
 	})
-	fl.Uint64Var(&f.seed, "seed", 1, "first seed")
-	addCount(fl, &f.jobs, "jobs", runtime.GOMAXPROCS(0), "runs side by side")
+	bind(fl, &f.seed, "seed", 1)
+	addCount(fl, &f.jobs, "jobs", runtime.GOMAXPROCS(0))
 }
 
 // addData adds --data.
 func addData(fl *pflag.FlagSet, to *string) {
-	fl.StringVar(to, "data", "", "folder of the data set's four files (default: $OPL_DATA, then the usual places)")
+	bind(fl, to, "data", "")
 }
 
 // list returns the seeds.
@@ -57,18 +57,7 @@ func addSettings(fl *pflag.FlagSet, s *train.Settings, grid bool) {
 		if e.Grid && !grid {
 			continue
 		}
-		switch at := e.Field(s).(type) {
-		case *int:
-			fl.IntVar(at, e.Name, *at, e.Help)
-		case *float64:
-			fl.Float64Var(at, e.Name, *at, e.Help)
-		case *[]float64:
-			fl.Float64SliceVar(at, e.Name, *at, e.Help)
-		case *string:
-			fl.StringVar(at, e.Name, *at, e.Help)
-		case *bool:
-			fl.BoolVar(at, e.Name, *at, e.Help)
-		}
+		add(fl, e.Field(s), e.Name, e.Help)
 	}
 }
 

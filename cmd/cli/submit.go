@@ -38,13 +38,11 @@ type submitFlags struct {
 var submitNames = []string{"submit", "shards", "engine", "wait", "cancel", "shard", "out", "dry-run", "pdf"}
 
 func (s *submitFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&s.engine, "submit", "", "hand the runs to an engine: slurm, kubernetes; again the same says how "+
-		"far it is, and submits what is missing")
-	fl.IntVar(&s.shards, "shards", 0, "shards that --submit cuts the runs into (default: 8, or as before)")
-	fl.StringArrayVar(&s.options, "engine", nil, "a setting of the engine's own, `key=value`, such as "+
-		"partition=main or image=opl:1; may be repeated")
-	fl.BoolVar(&s.wait, "wait", false, "with --submit slurm, wait until all is merged")
-	fl.BoolVar(&s.cancel, "cancel", false, "with --submit slurm, take the jobs of --out off the queue")
+	bind(fl, &s.engine, "submit", "")
+	bind(fl, &s.shards, "shards", 0)
+	repeated(fl, &s.options, "engine")
+	bind(fl, &s.wait, "wait", false)
+	bind(fl, &s.cancel, "cancel", false)
 }
 
 // check refuses flags that go with --submit alone.

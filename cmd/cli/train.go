@@ -52,97 +52,44 @@ type trainFlags struct {
 func trainCommand(lib library.Library) *cobra.Command {
 	f := trainFlags{readFlags: reading(lib), o: pipeline.Options{Settings: train.DefaultSettings()}}
 	cmd := &cobra.Command{
-		Use:   "train FILE [FILE...] --out POLICY",
-		Short: "learn a policy from a log of decisions, certify it, and write its file",
-		Long: `train learns a policy from a log, computes a lower bound on its reward, and writes
-both to a policy file. opl serve plays the file; opl certify certifies it again.
-Several FILEs are one log.
-
-train divides the rows. One part teaches: the scaling of features and, in the
-certified recipe (the default), the policy and models of the reward. The other part
-certifies. The recipe takes that part in --chunks: the rows of each chunk certify a
-policy that the rows before it taught. The file holds the mixture, which draws one of
-these policies for every decision. Other objectives train a posterior on the part
-that certifies. The file records which rows did what.
-Softmax objectives train on all rows. Nothing is guaranteed of their policies.
-With --prior FILE the policy that plays is a candidate; its floor may be lowered.
-
-train inspects the log first. It refuses an unusable log; doubts become warnings.
-Training stops when the weights π/π₀ are worth fewer than --min-ess rows.
-
-Objectives:
-` + objectiveList(lib) + `
-Weights (name or name=hyperparameter, in [0, 1]; default n^(-1/4) away from
-unregularized):
-` + weightList(lib) + `
-Policies: softmax and gaussian. Policies that are known only by draws have no file;
-objectives that are meant for them learn a gaussian policy.
-
-Exit status 0: the file was written. 3: nothing learned, keep what plays.
-
-` + readHelp,
-		Example: `  opl train decisions.parquet --out policy.json
-  opl train decisions.csv --out policy.json --floor 0.05 --split time
-  opl train decisions.csv --out rules.json --policy rules --depth 2
-  opl train decisions.csv --out policy.json --objective ls --prior last.json --lr 0.01
-  opl train decisions.csv --out policy.json --objective heuristic --weight ix=0.1`,
+		Use:  "train",
 		Args: some("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return trainPolicy(cmd, lib, f, args) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.out, "out", "", "the policy `file` to write (.json)")
-	fl.BoolVar(&f.overwrite, "overwrite", false, "replace the file if there is one")
-	fl.StringVar(&f.o.Objective, "objective", "certified", "objective")
-	fl.StringVar(&f.weight, "weight", "clip",
-		"weight, such as clip=0.1; the hyperparameter of objectives that bring one, such as ix=0.1")
-	fl.StringVar(&f.o.Policy, "policy", "", "softmax, gaussian, or rules: a shallow tree that people can "+
-		"read (default: the objective's)")
-	fl.IntVar(&f.o.Depth, "depth", 0, "splits between the root and a leaf of rules, 1 to 5; exact to 2 (default 2)")
-	fl.BoolVar(&f.o.Simple, "simple", false, "take rules of depth 1 to 3 if they are within a standard error of the "+
-		"best learner")
-	fl.StringVar(&f.distil, "distil", "", "learn rules that play like the policy of this `file`")
-	fl.StringVar(&f.o.Lambda, "lambda", "star", "λ of "+withLambda(lib)+": star, authors, or a number fixed beforehand")
-	fl.Float64Var(&f.penalty, "penalty", math.NaN(), "penalty of the objectives that take one "+
-		"(default: "+penalties(lib)+")")
-	fl.Float64Var(&f.o.Floor, "floor", defaultFloor, "ε: every action is played with at least ε/K, so that the next "+
-		"log can be used")
-	addGamma(fl, &f.o.Gamma, "the guarantee holds for all propensities within this factor of those logged")
+	bind(fl, &f.out, "out", "")
+	bind(fl, &f.overwrite, "overwrite", false)
+	bind(fl, &f.o.Objective, "objective", "certified")
+	bind(fl, &f.weight, "weight", "clip")
+	bind(fl, &f.o.Policy, "policy", "")
+	bind(fl, &f.o.Depth, "depth", 0)
+	bind(fl, &f.o.Simple, "simple", false)
+	bind(fl, &f.distil, "distil", "")
+	bind(fl, &f.o.Lambda, "lambda", "star")
+	bind(fl, &f.penalty, "penalty", math.NaN())
+	bind(fl, &f.o.Floor, "floor", defaultFloor)
+	addGamma(fl, &f.o.Gamma)
 	addSettings(fl, &f.o.Settings, false)
-	fl.Uint64Var(&f.o.Seed, "seed", 1, "seed of the division, the order of rows and the noise")
-	fl.StringVar(&f.o.Split, "split", "", "how rows are divided: random, group or time (default: group if the log "+
-		"has groups, else random)")
-	addProbability(fl, &f.o.Share, "share", 0, "share of the rows that teach and do not certify "+
-		"(default 0.55 to 0.75, without chunks 0.5, of rules without limits 0.67; 0.1 where they teach the scaling alone)")
-	addCount(fl, &f.o.Chunks, "chunks", 0, "parts of the rows that certify; each certifies a policy that those "+
-		"before taught, too "+
-		"(default 6 for certified; 1 with --prior, and for logs under 50 or over 50000 rows, divided by time, or "+
-		"that drift)")
-	fl.StringVar(&f.prior, "prior", "", "zero, learned (from the rows that teach), or a policy file, "+
-		"whose weights and features are taken (default: learned by certified, else zero)")
-	fl.StringVar(&f.o.Scaling.Kind, "scale", "", "scaling of features: robust, standard, max or none (default robust; "+
-		"standard where actions have features)")
-	fl.BoolVar(&f.noIntercept, "no-intercept", false, "no feature that is 1 in every row")
-	fl.IntSliceVar(&f.o.Intervals, "intervals", nil,
-		"of actions that are numbers, how many windows the range has room for, to choose among "+
-			"(default 4,8,16,32)")
-	learners, _ := train.Learners()
-	fl.StringSliceVar(&f.o.Learners, "learner", nil, "learners that may be used: "+strings.Join(learners, ", ")+
-		" (default: all)")
-	fl.BoolVar(&f.unit, "unit", false, "contexts are divided by their norm (default for objectives other than "+
-		"certified)")
-	fl.BoolVar(&f.noUnit, "no-unit", false, "contexts are not divided by their norm")
-	fl.IntVar(&f.o.Own, "own", 0, "times that an action must be logged to have a row of its own beside its features, "+
-		"of logs with offered sets or a catalogue; negative: none (default 100; 1 where actions have no features)")
-	fl.Float64Var(&f.minESS, "min-ess", 30, "stop when the weights are worth fewer rows than this; 0: never")
+	bind(fl, &f.o.Seed, "seed", 1)
+	bind(fl, &f.o.Split, "split", "")
+	addProbability(fl, &f.o.Share, "share", 0)
+	addCount(fl, &f.o.Chunks, "chunks", 0)
+	bind(fl, &f.prior, "prior", "")
+	bind(fl, &f.o.Scaling.Kind, "scale", "")
+	bind(fl, &f.noIntercept, "no-intercept", false)
+	bind(fl, &f.o.Intervals, "intervals", nil)
+	bind(fl, &f.o.Learners, "learner", nil)
+	bind(fl, &f.unit, "unit", false)
+	bind(fl, &f.noUnit, "no-unit", false)
+	bind(fl, &f.o.Own, "own", 0)
+	bind(fl, &f.minESS, "min-ess", 30)
 	want(fl, "min-ess", "0 or more", func() bool { return f.minESS >= 0 })
 	addFormat(fl, &f.format)
 	addVerbose(fl)
-	fl.StringVar(&f.curves, "curves", "", "also write the learning curve to this `file` (.csv)")
-	fl.BoolVar(&f.o.Fresh, "fresh", false, "the log has no row that the file of --prior was learned from, where "+
-		"that cannot be seen")
-	fl.StringArrayVar(&f.loggers, "logged-by", nil,
-		"the `file` of a policy that logged rows: what taught it had a part in what is learned; may be repeated")
-	fl.BoolVar(&f.o.Force, "force", false, "learn from a log that is unusable, too")
+	bind(fl, &f.curves, "curves", "")
+	bind(fl, &f.o.Fresh, "fresh", false)
+	repeated(fl, &f.loggers, "logged-by")
+	bind(fl, &f.o.Force, "force", false)
 	f.page.add(fl)
 	f.outcomes.add(fl)
 	f.add(fl)

@@ -14,6 +14,46 @@ import (
 	"opl/train/report/table"
 )
 
+// bind adds a flag with a default. What it is for stands in help/NAME.txt of the command, or in help/shared.txt.
+func bind[T any](fl *pflag.FlagSet, to *T, name string, value T) {
+	*to = value
+	add(fl, to, name, "")
+}
+
+// add adds a flag whose default is the value that it has.
+func add(fl *pflag.FlagSet, to any, name, usage string) {
+	switch to := to.(type) {
+	case *string:
+		fl.StringVar(to, name, *to, usage)
+	case *bool:
+		fl.BoolVar(to, name, *to, usage)
+	case *int:
+		fl.IntVar(to, name, *to, usage)
+	case *int64:
+		fl.Int64Var(to, name, *to, usage)
+	case *uint64:
+		fl.Uint64Var(to, name, *to, usage)
+	case *float64:
+		fl.Float64Var(to, name, *to, usage)
+	case *time.Duration:
+		fl.DurationVar(to, name, *to, usage)
+	case *[]string:
+		fl.StringSliceVar(to, name, *to, usage)
+	case *[]int:
+		fl.IntSliceVar(to, name, *to, usage)
+	case *[]float64:
+		fl.Float64SliceVar(to, name, *to, usage)
+	case *map[string]string:
+		fl.StringToStringVar(to, name, *to, usage)
+		fl.Lookup(name).DefValue = ""
+	default:
+		panic(fmt.Sprintf("cli: --%s: no flag is a %T", name, to))
+	}
+}
+
+// repeated adds a flag that may be given more than once, for a value each time.
+func repeated(fl *pflag.FlagSet, to *[]string, name string) { fl.StringArrayVar(to, name, nil, "") }
+
 // limited is a flag whose values have a domain. It refuses others while the command line is read, before any work.
 type limited struct {
 	pflag.Value
@@ -47,8 +87,8 @@ func want(fl *pflag.FlagSet, name, want string, inside func() bool) {
 }
 
 // oneOf adds a flag that takes one of several names, by default the first.
-func oneOf(fl *pflag.FlagSet, to *string, name, usage string, all ...string) {
-	fl.StringVar(to, name, all[0], usage)
+func oneOf(fl *pflag.FlagSet, to *string, name string, all ...string) {
+	bind(fl, to, name, all[0])
 	wants := strings.Join(all, ", ")
 	if len(all) == 2 {
 		wants = strings.Join(all, " or ")
@@ -63,46 +103,39 @@ func oneOf(fl *pflag.FlagSet, to *string, name, usage string, all ...string) {
 
 // addFormat adds --format of a command that writes text or JSON, addTableFormat of one that writes tables.
 func addFormat(fl *pflag.FlagSet, to *string) {
-	oneOf(fl, to, "format", "output: text, json", "text", "json")
+	oneOf(fl, to, "format", "text", "json")
 }
 
 // addVerbose adds --verbose, which [conclusion.write] reads.
 func addVerbose(fl *pflag.FlagSet) {
-	fl.Bool("verbose", false, "the whole text: every check, estimator, bound and condition")
+	fl.Bool("verbose", false, "")
 }
 
 func addTableFormat(fl *pflag.FlagSet, to *string) {
-	oneOf(fl, to, "format", "output: "+strings.Join(table.Formats(), ", "), table.Formats()...)
+	oneOf(fl, to, "format", table.Formats()...)
 }
 
 // addProbability adds a flag in (0, 1). A default of 0 stands for one that the command finds by itself.
-func addProbability(fl *pflag.FlagSet, to *float64, name string, value float64, usage string) {
-	fl.Float64Var(to, name, value, usage)
+func addProbability(fl *pflag.FlagSet, to *float64, name string, value float64) {
+	bind(fl, to, name, value)
 	want(fl, name, "a number in (0, 1)", func() bool { return *to > 0 && *to < 1 })
 }
 
 // addGamma adds --propensity-error.
-func addGamma(fl *pflag.FlagSet, to *float64, usage string) {
-	fl.Float64Var(to, "propensity-error", 1, "Γ: "+usage)
+func addGamma(fl *pflag.FlagSet, to *float64) {
+	bind(fl, to, "propensity-error", 1)
 	want(fl, "propensity-error", "a number of at least 1", func() bool { return certify.CheckGamma(*to) == nil })
 }
 
 // addCount adds a flag that is at least 1.
-func addCount(fl *pflag.FlagSet, to *int, name string, value int, usage string) {
-	fl.IntVar(to, name, value, usage)
+func addCount(fl *pflag.FlagSet, to *int, name string, value int) {
+	bind(fl, to, name, value)
 	want(fl, name, "at least 1", func() bool { return *to >= 1 })
 }
 
 // positive adds a flag that is above 0.
-func positive[T int | int64 | time.Duration](fl *pflag.FlagSet, to *T, name string, value T, usage string) {
-	switch to := any(to).(type) {
-	case *int:
-		fl.IntVar(to, name, int(value), usage)
-	case *int64:
-		fl.Int64Var(to, name, int64(value), usage)
-	case *time.Duration:
-		fl.DurationVar(to, name, time.Duration(value), usage)
-	}
+func positive[T int | int64 | time.Duration](fl *pflag.FlagSet, to *T, name string, value T) {
+	bind(fl, to, name, value)
 	limit(fl, name, func(string) error {
 		if *to <= 0 {
 			return fmt.Errorf("--%s: want more than 0", name)

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"opl/policies/wholefile"
 )
 
@@ -172,7 +170,7 @@ func (s *Server) rememberFrom(path string, from int64) error {
 			continue
 		}
 		q := request{unknown: d.Unknown}
-		q.id, _ = jsontext.AppendQuote(nil, d.ID) // it was read as a string
+		q.id = appendQuoted(nil, d.ID)
 		g := &given{asked: s.answers.sum(d.Context, d.set(), d.Group), answer: c.answer(nil, &q)}
 		s.answers.put(d.ID, g, len(g.answer))
 	}

@@ -50,7 +50,7 @@ func (l *loaded) choice(k *work, action int, pi, scores []float64) choice {
 	if catalogue := p.Catalogue(); catalogue != nil && (set == nil || c.named) {
 		c.catalogue = catalogue.Hash
 	}
-	k.name, _ = jsontext.AppendQuote(k.name[:0], name(action)) // the name was read as a string
+	k.name = appendQuoted(k.name[:0], name(action))
 	c.action = k.name
 	if k.req.top > 0 {
 		k.top = policyfile.Top(slices.Grow(k.top[:0], k.req.top)[:k.req.top], pi, scores)
@@ -127,28 +127,34 @@ func (c *choice) appendChances(b []byte, all bool) []byte {
 	if !all || c.propensities == nil {
 		return b
 	}
-	b = append(b, `,"propensities":[`...)
-	for i, v := range c.propensities {
+	return appendList(append(b, `,"propensities":`...), c.propensities, appendFloat)
+}
+
+// appendList appends a list in JSON.
+func appendList[T any](b []byte, list []T, item func(b []byte, v T) []byte) []byte {
+	b = append(b, '[')
+	for i, v := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendFloat(b, v)
+		b = item(b, v)
 	}
 	return append(b, ']')
 }
 
+// appendQuoted appends a string in JSON. It was read as a string, so that it can be written as one.
+func appendQuoted(b []byte, text string) []byte {
+	b, _ = jsontext.AppendQuote(b, text)
+	return b
+}
+
 // appendRest appends what line and answer both end with.
 func (c *choice) appendRest(b []byte, q *request) []byte {
-	for i, r := range c.top {
-		if i == 0 {
-			b = append(b, `,"top":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b, _ = jsontext.AppendQuote(append(b, `{"action_name":`...), r.Action)
-		if b = append(appendFloat(append(b, `,"propensity":`...), r.Propensity), '}'); i == len(c.top)-1 {
-			b = append(b, ']')
-		}
+	if len(c.top) > 0 {
+		b = appendList(append(b, `,"top":`...), c.top, func(b []byte, r ranked) []byte {
+			b = appendQuoted(append(b, `{"action_name":`...), r.Action)
+			return append(appendFloat(append(b, `,"propensity":`...), r.Propensity), '}')
+		})
 	}
 	if q.unknown > 0 {
 		b = strconv.AppendInt(append(b, `,"unknown":`...), int64(q.unknown), 10)
@@ -180,7 +186,7 @@ func (d *logged) choice() (c choice, ok bool) {
 		return c, c.place == 0 || d.Catalogue != ""
 	}
 	c = choice{place: -1, propensity: d.Propensity, top: d.Top, catalogue: d.Catalogue, hash: d.Hash}
-	c.action, _ = jsontext.AppendQuote(nil, d.Action) // it was read as a string
+	c.action = appendQuoted(nil, d.Action)
 	var ids []string
 	switch {
 	case d.Offered != nil:

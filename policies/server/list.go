@@ -7,8 +7,6 @@ import (
 	"sort"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"opl/policies/policyfile"
 	"opl/policies/propensity"
 )
@@ -99,19 +97,6 @@ func (s *Server) plackettLuce(k *work, p *policyfile.Policy, sums, scores, value
 
 // members appends the list as members of an object.
 func (c *shown) members(b []byte) []byte {
-	b = append(b, `,"slots":[`...)
-	for i, name := range c.Slots {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b, _ = jsontext.AppendQuote(b, name) // it was read as a string
-	}
-	b = append(b, `],"slot_propensities":[`...)
-	for i, v := range c.Propensities {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendFloat(b, v)
-	}
-	return append(b, ']')
+	b = appendList(append(b, `,"slots":`...), c.Slots, appendQuoted)
+	return appendList(append(b, `,"slot_propensities":`...), c.Propensities, appendFloat)
 }

@@ -16,27 +16,8 @@ import (
 	"opl/train/library"
 )
 
-// GridExample shows the keys of a grid file. A single value stands for a list of one.
-const GridExample = `  dataset: [mnist, fashion]       # default: mnist
-  eta0: [0, 0.5]                  # default: 0.5
-  seeds: 3                        # default: 1
-  seed: 1                         # the first; default: 1
-  runs:                           # every list by every other
-    - objectives: [heuristic, l2]
-      weights: [clip, har]        # default: clip
-      hyper: [0.1, 0.5, default]  # default: default
-      penalty: [1e-5, 1e-3]       # default: the objective's own
-    - objectives: corollary1
-      lambda: [star, authors]     # default: star
-      policy: gaussian            # default: the objective's own
-      noise: quadrature           # default: that of the file
-      representation: [none, mlp] # default: that of the file
-  epochs: 5                       # and the other settings, named as the flags
-`
-
-// ParseGrid reads a grid from YAML, such as [GridExample], with the names of lib. name, that
-// of the file, is in errors, which say the line. Keys are named as the flags of the command
-// line.
+// ParseGrid reads a grid from YAML, such as testdata/grid.yaml, with the names of lib. A single value stands for a list
+// of one. name, that of the file, is in errors, which say the line. Keys are named as the flags of the command line.
 func ParseGrid(name string, text []byte, lib library.Library) (Grid, error) {
 	return gridParser{name, lib}.grid(text)
 }

@@ -301,8 +301,8 @@ func pick[T any](column []T, rows []int) []T {
 
 // Logger is a policy that logged rows.
 type Logger struct {
-	Policy string // its name or hash
-	Rows   int    // that it logged
+	Policy string `json:"policy"` // its name or hash
+	Rows   int    `json:"rows"`   // that it logged
 }
 
 // Loggers are the policies that logged rows, in the order of their first rows.

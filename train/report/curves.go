@@ -109,7 +109,12 @@ func (n names) configuration(r train.Run) string {
 	if r.Objective == train.LoggingPolicy {
 		return "logging policy"
 	}
-	parts := []string{n.method(r.Objective, r.Lambda)}
+	return strings.TrimSuffix(n.method(r.Objective, r.Lambda)+", "+n.variant(r), ", ")
+}
+
+// variant names what is learned, apart from its objective.
+func (n names) variant(r train.Run) string {
+	var parts []string
 	if r.Representation != "" {
 		parts = append(parts, r.Representation)
 	}

@@ -218,29 +218,7 @@ func tightness(n names, f experiment.Figure, recs []train.Record) ([]Point, figu
 func generic(n names, f experiment.Figure, recs []train.Record) ([]Point, figure.Figure) {
 	learned, logging := aggregate(f.Name, Reward, learnedOf(recs), reward), loggingPoints(f.Name, recs)
 	objective := func(p Point) string { return n.method(p.Objective, p.Lambda) }
-	penalties := map[string][]train.Number{}
-	for _, p := range learned {
-		if known := penalties[p.Objective]; p.Penalty.Valid() && !slices.Contains(known, p.Penalty) {
-			penalties[p.Objective] = append(known, p.Penalty)
-		}
-	}
-	rest := func(p Point) string {
-		var parts []string
-		if p.Representation != "" {
-			parts = append(parts, p.Representation)
-		}
-		if p.Weight != "" {
-			parts = append(parts, n.WeightLabel(p.Weight))
-		}
-		if p.Hyper.Valid() {
-			parts = append(parts, n.Symbol(p.Objective, p.Weight)+" = "+short(p.Hyper))
-		}
-		if len(penalties[p.Objective]) > 1 {
-			parts = append(parts, "penalty "+power(p.Penalty))
-		}
-		return strings.Join(parts, ", ")
-	}
-	full := func(p Point) string { return strings.TrimSuffix(objective(p)+", "+rest(p), ", ") }
+	full, rest := func(p Point) string { return n.configuration(p.Run) }, func(p Point) string { return n.variant(p.Run) }
 	titles, label := []string{""}, full
 	if names := distinctNames(learned, objective); len(distinctNames(learned, full)) > 12 && len(names) > 1 {
 		titles, label = names, rest

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"opl/objectives"
@@ -45,8 +44,7 @@ func values(recs []train.Record) (vs []value) {
 }
 
 // WriteTerms prints what the objectives of records, on the whole log, and their
-// certificates are made of: as Markdown or LaTeX in one table, as text a block an objective, within
-// the width of the terminal.
+// certificates are made of: as Markdown or LaTeX in one table, as text a block a run, within the width of the terminal.
 func WriteTerms(w io.Writer, f table.Format, recs []train.Record) error {
 	vs := values(recs)
 	if f == table.Text {
@@ -63,77 +61,29 @@ func WriteTerms(w io.Writer, f table.Format, recs []train.Record) error {
 	return table.Write(w, f, []string{"run", "value of", "value", "δ", "n", "λ, ℓ", "terms"}, rows)
 }
 
-// writeBlocks prints a block for what differs in the weight alone.
+// writeBlocks prints a block a run: a line, as wide as the terminal, for each of its values with the terms.
 func writeBlocks(w io.Writer, width int, vs []value) error {
-	title := func(v value) string {
-		v.run.Weight, v.run.Hyper = "", train.None()
-		return experiment.Name(v.run)
-	}
-	for _, of := range groupBy(vs, title) {
-		if err := writeBlock(w, width, title(of[0]), of); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeBlock prints the values of one block; what they share is in its title, what was left
-// out below.
-func writeBlock(w io.Writer, width int, title string, vs []value) error {
-	all := []field{{head: "weight"}, {head: "of"}, {head: "value"}, {head: "δ"}, {head: "n"}, {head: "λ, ℓ"}}
-	var texts, under []string
-	for _, v := range vs {
-		if v.of == "left out" {
-			if line := "left out: " + v.terms; !slices.Contains(under, line) {
-				under = append(under, line)
+	var b strings.Builder
+	for _, of := range groupBy(vs, func(v value) string { return experiment.Name(v.run) }) {
+		fmt.Fprintf(&b, "\n%s\n", experiment.Name(of[0].run))
+		for _, v := range of {
+			line := v.of
+			for _, part := range [][2]string{{" ", v.value}, {", δ ", v.delta}, {", n ", v.n}, {", λ, ℓ ", v.ell}} {
+				if part[1] != "—" {
+					line += part[0] + part[1]
+				}
 			}
-			continue
-		}
-		if line := v.of + ": " + dependent; v.dependent && !slices.Contains(under, line) {
-			under = append(under, line)
-		}
-		for i, cell := range []string{dash(weight(v.run.Weight, v.run.Hyper)), v.of, v.value, v.delta, v.n, v.ell} {
-			all[i].cells = append(all[i].cells, cell)
-		}
-		texts = append(texts, v.terms)
-	}
-	var head []string
-	rows := make([][]string, len(texts))
-	for _, c := range all {
-		switch values := c.values(); {
-		case len(values) == 0:
-		case len(values) == 1 && c.head != "value" && c.head != "of":
-			title += fmt.Sprintf(", %s %s", c.head, values[0])
-		default:
-			head = append(head, c.head)
-			for i, cell := range c.cells {
-				rows[i] = append(rows[i], cell)
+			if v.dependent {
+				line += " (" + dependent + ")"
 			}
+			const joined = "\u00a0" // a term's name and its value stay on one line
+			own := strings.ReplaceAll(strings.ReplaceAll(v.terms, " ", joined), ","+joined, ", ")
+			lines := strings.Join(table.Wrap(width-6, line+": "+own), "\n      ")
+			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(lines, joined, " "))
 		}
 	}
-	head = append(head, "terms")
-	room := width - table.Wide(head[:len(head)-1], rows) - 2
-	var lines [][]string
-	for i, r := range rows {
-		r = slices.Clone(r)
-		if i > 0 && len(r) > 0 && head[0] == "weight" && rows[i-1][0] == r[0] {
-			r[0] = ""
-		}
-		const joined = "\u00a0" // a term's name and its value stay on one line
-		text := strings.ReplaceAll(strings.ReplaceAll(texts[i], " ", joined), ","+joined, ", ")
-		for _, line := range table.Wrap(max(room, 20), text) {
-			lines = append(lines, append(r, strings.ReplaceAll(line, joined, " ")))
-			r = make([]string, len(r))
-		}
-	}
-	fmt.Fprintf(w, "\n%s\n", title)
-	if err := table.WriteWithin(w, table.Text, 0, head, lines); err != nil {
-		return err
-	}
-	for _, line := range under {
-		fmt.Fprintln(w, strings.Join(table.Wrap(width-2, line), "\n  "))
-	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 func terms(ts []objectives.Term) string {

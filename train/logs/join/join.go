@@ -56,25 +56,26 @@ type Options struct {
 
 // Summary counts what was joined.
 type Summary struct {
-	Decisions  int           // of the served log, without duplicates left out
-	Joined     int           // written, those filled in included
-	Others     int           // of other policies or catalogues than the one asked for: left out
-	Young      int           // decisions that are not old enough: left out
-	Late       int           // rewards that came too late to count: as if there were none
-	Waits      *Waits        // between decisions and rewards; nil: rewards have no times
-	Missing    int           // without a reward: dropped, or filled in
-	Orphans    int           // rewards without a decision
-	Left       int           // duplicates left out
-	Torn       int           // bytes of last lines without an end
-	Zeros      int           // bytes that are zero, left out
-	Copies     int           // lines equal to others, left out
-	Bad        int           // lines that could not be read, left out
-	Plain      int           // lines without a checksum
-	NoChance   int           // decisions with an action of propensity 0
-	Policies   []logs.Logger // that decided, by their hashes, with the number of their logs
-	From, To   time.Time
-	MeanReward float64 // of the decisions with a reward
-	Outcomes   []Known // other outcomes
+	Decisions  int           `json:"decisions"`  // of the served log, without duplicates left out
+	Joined     int           `json:"written"`    // those filled in included
+	Others     int           `json:"others"`     // of other policies or catalogues than the one asked for: left out
+	Young      int           `json:"young"`      // decisions that are not old enough: left out
+	Late       int           `json:"late"`       // rewards that came too late to count: as if there were none
+	Waits      *Waits        `json:"waits"`      // between decisions and rewards; nil: rewards have no times
+	Missing    int           `json:"missing"`    // without a reward: dropped, or filled in
+	Orphans    int           `json:"orphans"`    // rewards without a decision
+	Left       int           `json:"duplicates"` // left out
+	Torn       int           `json:"torn_bytes"` // of last lines without an end
+	Zeros      int           `json:"zero_bytes"` // left out
+	Copies     int           `json:"copies"`     // lines equal to others, left out
+	Bad        int           `json:"bad"`        // lines that could not be read, left out
+	Plain      int           `json:"unchecked"`  // lines without a checksum
+	NoChance   int           `json:"no_chance"`  // decisions with an action of propensity 0
+	Policies   []logs.Logger `json:"policies"`   // that decided, by their hashes, with the number of their logs
+	From       time.Time     `json:"from"`
+	To         time.Time     `json:"to"`
+	MeanReward float64       `json:"mean_reward"`        // of the decisions with a reward
+	Outcomes   []Known       `json:"outcomes,omitempty"` // other outcomes
 }
 
 // Known is how many of the decisions that were written have an outcome, by its column.
@@ -83,8 +84,12 @@ type Known struct {
 	Rows   int    `json:"rows"`
 }
 
-// Waits are times between decisions and their rewards: half, 99 % and all came within them.
-type Waits struct{ Half, Most, All time.Duration }
+// Waits are seconds between decisions and their rewards: half, 99 % and all came within them.
+type Waits struct {
+	Half float64 `json:"half"`
+	Most float64 `json:"most"`
+	All  float64 `json:"all"`
+}
 
 // line is a line of a served log.
 type line struct {
@@ -531,7 +536,7 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	}
 	if n := len(j.waits); n > 0 {
 		slices.Sort(j.waits)
-		s.Waits = &Waits{j.waits[n/2], j.waits[min(n-1, n*99/100)], j.waits[n-1]}
+		s.Waits = &Waits{j.waits[n/2].Seconds(), j.waits[min(n-1, n*99/100)].Seconds(), j.waits[n-1].Seconds()}
 	}
 	return *s, nil
 }
