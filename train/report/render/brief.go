@@ -61,10 +61,11 @@ func cut(lines []string, n int, what string) []string {
 		len(lines)-n+1, what), " :", ":", 1))
 }
 
-// doubted are the lines of all doubts: in full as far as there is room for n lines, and names of the rest.
+// doubted are the lines of all doubts: in full as far as there is room for n lines, at least the beginning of the first,
+// and names of the rest.
 func (b *brief) doubted(n int) []string {
 	for full := len(b.doubts); ; full-- {
-		var lines, rest []string
+		var lines, rest, names []string
 		for i, d := range b.doubts {
 			if i < full {
 				lines = append(lines, strings.Split(d.before+strings.Join(d.of, ", ")+d.after, "\n")...)
@@ -74,11 +75,15 @@ func (b *brief) doubted(n int) []string {
 		}
 		if rest != nil {
 			slices.Sort(rest)
-			names := strings.Join(slices.Compact(rest), ", ")
-			lines = append(lines, table.Wrap(columns, "also doubtful: "+names+": --verbose says why")...)
+			text := strings.Join(slices.Compact(rest), ", ")
+			names = table.Wrap(columns, "also doubtful: "+text+": --verbose says why")
 		}
-		if len(lines) <= n || full == 0 {
-			return lines
+		room := max(1, n-len(names))
+		if len(lines) > room && full <= 1 {
+			lines = append(lines[:room-1], lines[room-1]+" …")
+		}
+		if len(lines) <= room {
+			return append(lines, names...)
 		}
 	}
 }
@@ -210,17 +215,22 @@ func BriefInspection(w io.Writer, r inspect.Report) error {
 	var b brief
 	b.WriteString(verdictOn(r))
 	wrap(&b.Builder, "", rowsOf(r))
-	for _, f := range r.Findings {
-		var t strings.Builder
+	for i, f := range r.Findings {
 		switch {
 		case f.Severity > inspect.Fine:
 			head := f.Severity.String() + ": "
-			wrap(&t, head+f.Check+": ", f.Measured)
-			wrap(&t, "  do        ", f.Do)
-			b.doubt(head, f.Check, strings.TrimSpace(t.String())[len(head+f.Check):])
+			said := f.Measured
+			if f.Means != "" && r.Count(inspect.Fine) == len(r.Findings)-1 { // there is room
+				said += ": " + f.Means
+			}
+			text := table.Wrap(columns-2, head+f.Check+": "+said)
+			if i > 0 || strings.Contains(f.Do, ";") { // else the first line has it
+				text = append(text, table.Wrap(columns-2, "do: "+f.Do)...)
+			}
+			b.doubt(head, f.Check, strings.Join(text, "\n  ")[len(head+f.Check):])
 		case strings.HasPrefix(f.Measured, "columns that are not read"):
-			wrap(&t, "", f.Measured)
-			b.doubt("", "columns", strings.TrimPrefix(strings.TrimSpace(t.String()), "columns"))
+			text := strings.Join(table.Wrap(columns-2, f.Measured), "\n  ")
+			b.doubt("", "columns", strings.TrimPrefix(text, "columns"))
 		}
 	}
 	context := func(c inspect.Column) int { return strings.Index(c.Role, "context") }
