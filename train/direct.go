@@ -333,10 +333,10 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 			return err
 		}
 		net := features.NewNet(layers)
-		scores, room := make([]float64, t.k), make([]float64, net.Scratch())
+		scores, scratch := make([]float64, t.k), make([]float64, net.Scratch())
 		for _, i := range at {
 			r := rows[i]
-			net.Apply(scores, t.x.Data[r*t.x.Width:(r+1)*t.x.Width], room)
+			net.Apply(scores, t.x.Data[r*t.x.Width:(r+1)*t.x.Width], scratch)
 			give(i, scores)
 		}
 	}
@@ -509,7 +509,7 @@ func (t *table) strata() []int {
 	return of
 }
 
-// expand is what layers make of rows, and a column of 1, of as many rows as there is room for.
+// expand is what layers make of rows, and a column of 1, of as many rows as fit into memory.
 func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []int, error) {
 	d := t.x.Width
 	for i := range layers {
@@ -521,10 +521,10 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 	rows = evenly(rows, mostTable/2/(d+1))
 	h := regress.Matrix{Width: d + 1, Data: make([]float64, len(rows)*(d+1))}
 	net := features.NewNet(layers)
-	room := make([]float64, net.Scratch())
+	scratch := make([]float64, net.Scratch())
 	for i, r := range rows {
 		to := h.Data[i*(d+1) : (i+1)*(d+1)]
-		net.Apply(to[:d], t.x.Data[r*t.x.Width:(r+1)*t.x.Width], room)
+		net.Apply(to[:d], t.x.Data[r*t.x.Width:(r+1)*t.x.Width], scratch)
 		to[d] = 1
 	}
 	return h, rows, nil

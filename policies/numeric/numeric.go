@@ -105,7 +105,7 @@ func (a Actions) Center(c int) float64 {
 	return a.Edges[c] + a.Width(c)/2
 }
 
-// Middle is the middle of what an action c that is played with pi plays: of all neighbours that are played as often.
+// Middle returns the middle of the interval c and of the neighbours on both sides that pi plays as often.
 func (a Actions) Middle(c int, pi []float64) float64 {
 	from, to := c, c
 	for c < a.Intervals() && from > 0 && pi[from-1] > pi[c]-1e-9 {

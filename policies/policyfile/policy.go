@@ -51,8 +51,8 @@ type part struct {
 
 // scratch is what one choice needs.
 type scratch struct {
-	raw, x, h, room, g, z, pi, sum []float64
-	offered                        *Offered
+	raw, x, h, net, g, z, pi, sum []float64
+	offered                       *Offered
 }
 
 func newPolicy(f *File, digest string) (*Policy, error) {
@@ -72,7 +72,7 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 		return nil, err
 	}
 	most := 0
-	wide, deep, room := 0, 0, 0
+	wide, deep, net := 0, 0, 0
 	for i := range f.Components {
 		c := &f.Components[i]
 		q := part{Component: c, family: f.Family(c), net: features.NewNet(c.Layers), mu: c.Weights.flat()}
@@ -87,12 +87,12 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 				q.itemPlace = append(q.itemPlace, p.items.Feature(name))
 			}
 		}
-		wide, deep, room = max(wide, c.Encoder.Dim()), max(deep, c.Dim()), max(room, q.net.Scratch())
+		wide, deep, net = max(wide, c.Encoder.Dim()), max(deep, c.Dim()), max(net, q.net.Scratch())
 		p.parts = append(p.parts, q)
 	}
 	p.pool = &sync.Pool{New: func() any {
 		return &scratch{raw: make([]float64, p.inputs.Dim()), x: make([]float64, wide), h: make([]float64, deep),
-			room: make([]float64, room), g: make([]float64, most)}
+			net: make([]float64, net), g: make([]float64, most)}
 	}}
 	if f.Catalogue == nil {
 		return p, nil
@@ -218,7 +218,7 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, above []int, s *scr
 	case k == 0:
 		return errors.New("policyfile: no action is offered")
 	case dst != nil && len(dst) != k || mean != nil && len(mean) != k || len(values) != p.inputs.Dim():
-		return fmt.Errorf("policyfile: %d values and room for %d propensities, want %d and %d", len(values), len(dst),
+		return fmt.Errorf("policyfile: %d values and space for %d propensities, want %d and %d", len(values), len(dst),
 			p.inputs.Dim(), k)
 	}
 	if k == len(above) {
@@ -295,7 +295,7 @@ func (q *part) scores(z, values []float64, at int, o *Offered, s *scratch) error
 		return err
 	}
 	if len(q.Layers) > 0 {
-		q.net.Apply(h, x, s.room)
+		q.net.Apply(h, x, s.net)
 		x = h
 	}
 	switch {

@@ -89,16 +89,16 @@ func (p Gaussian) At(dst, scores []float64, scale float64, _ []float64) {
 		}
 	}
 	if scale > 0 {
-		room := rooms.Get().(*[]float64)
-		z := append((*room)[:0], dst...)
+		buffer := buffers.Get().(*[]float64)
+		z := append((*buffer)[:0], dst...)
 		kernel.GaussianPropensities(dst, z, k, max(leastNodes, p.Nodes, kernel.DefaultNodes(k)))
-		*room = z
-		rooms.Put(room)
+		*buffer = z
+		buffers.Put(buffer)
 	}
 }
 
-// rooms are of scores.
-var rooms = sync.Pool{New: func() any { return new([]float64) }}
+// buffers keeps memory for scores.
+var buffers = sync.Pool{New: func() any { return new([]float64) }}
 
 // AtMean gives probability 1 to the action of the largest score, the first of
 // equals.

@@ -240,8 +240,8 @@ func (b *bets) run() (e [2]float64) {
 	return e
 }
 
-// mostBetOn is about how many rows are bet on: of more, some clusters by their hash. Whatever clusters are left out
-// without a look at their actions, what is won on the others says the same.
+// mostBetOn limits, roughly, how many rows are bet on. Of a larger log some clusters are taken, by their hash. The
+// e-value stays valid, since which clusters are left out does not depend on what they would win.
 var mostBetOn uint64 = 1 << 24
 
 // divide says which rows bet together: those of a group; of one id, if ids repeat; and, if

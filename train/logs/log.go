@@ -75,7 +75,7 @@ type Origin struct {
 	// FilesHash says which files there are and how they are read, if the log is of a share of them, see [Options]. It
 	// is the same in every share.
 	FilesHash string
-	Snapshots []string // of tables that go on, by their URLs, which are those rows later, too
+	Snapshots []string // URLs of the snapshots of tables that were read; each gives the same rows later
 	Notes     []string // what reading found out and a user should know
 	Doubts    []string // what may have been read other than it was meant
 }

@@ -83,10 +83,10 @@ func Read(x Rows, rows []int, held int) Design {
 
 // read is a design that is not, or not all, in memory.
 type read struct {
-	first Matrix
-	x     Rows
-	rows  []int
-	rooms sync.Pool
+	first   Matrix
+	x       Rows
+	rows    []int
+	buffers sync.Pool
 }
 
 func (r *read) Len() int { return len(r.rows) }
@@ -97,16 +97,16 @@ func (r *read) Pass(grad, theta, scores []float64, k, from, to int, loss func())
 		r.first.Pass(grad, theta, scores, k, from, to, loss)
 		return
 	}
-	room, _ := r.rooms.Get().(*Matrix)
-	if room == nil {
-		room = &Matrix{Width: r.first.Width, Data: make([]float64, BlockRows*r.first.Width)}
+	buffer, _ := r.buffers.Get().(*Matrix)
+	if buffer == nil {
+		buffer = &Matrix{Width: r.first.Width, Data: make([]float64, BlockRows*r.first.Width)}
 	}
-	defer r.rooms.Put(room)
-	d := room.Width
+	defer r.buffers.Put(buffer)
+	d := buffer.Width
 	for i, row := range r.rows[from:to] {
-		r.x.Row64(row, room.Data[i*d:(i+1)*d])
+		r.x.Row64(row, buffer.Data[i*d:(i+1)*d])
 	}
-	room.Pass(grad, theta, scores, k, 0, to-from, loss)
+	buffer.Pass(grad, theta, scores, k, 0, to-from, loss)
 }
 
 // Sparse is a design of rows without their zeros, and an intercept: a last column that is 1.

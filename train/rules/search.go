@@ -208,7 +208,7 @@ type split struct {
 }
 
 // stump is the best leaf, or tree of one split, of the rows in h. Without keep it tells the value alone.
-func (s *search) stump(h *cells, room []float64, keep bool) (best split) {
+func (s *search) stump(h *cells, scratch []float64, keep bool) (best split) {
 	best = split{value: slices.Max(h.all), column: -1}
 	least := int32(s.o.MinRows)
 	if h.n < 2*least {
@@ -223,7 +223,7 @@ func (s *search) stump(h *cells, room []float64, keep bool) (best split) {
 		}
 		from, to := of.first, of.first+of.numbers()
 		for missing := range of.bins - of.numbers() + 1 {
-			sum, n := room[:s.k], int32(0)
+			sum, n := scratch[:s.k], int32(0)
 			clear(sum)
 			if missing == 1 {
 				if n = h.rows[to]; n == 0 {
@@ -456,7 +456,7 @@ func (s *search) two(ctx context.Context, rows []int32, all *cells, best split, 
 		}
 		left, right := s.cells(), s.cells()
 		s.add(right, rows, 1)
-		in, room := make([]bool, of.bins), make([]float64, s.k)
+		in, scratch := make([]bool, of.bins), make([]float64, s.k)
 		margin, least := 1e-12*math.Abs(best.value), max(1, int32(s.o.MinRows))
 		bound := best.value
 		s.steps(of, all, func(bin int) {
@@ -475,7 +475,7 @@ func (s *search) two(ctx context.Context, rows []int32, all *cells, best split, 
 			if left.n < least || right.n < least || least == 1 && bound < max(lead.value(), found[c].value)-margin {
 				return
 			}
-			bound = s.stump(left, room, false).value + s.stump(right, room, false).value
+			bound = s.stump(left, scratch, false).value + s.stump(right, scratch, false).value
 			if bound > found[c].value+margin {
 				found[c] = split{bound, c, slices.Clone(in)}
 				if !each {
