@@ -531,10 +531,7 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 }
 
 // pieces keeps all features and adds pieces of those that are numbers, between quantiles of the rows.
-func pieces(t *table, rows []int) ([]features.Layer, []int) { return t.pieces(rows, knots) }
-
-// pieces are at most so many of a number.
-func (t *table) pieces(rows []int, most int) ([]features.Layer, []int) {
+func pieces(t *table, rows []int) ([]features.Layer, []int) {
 	p, strata := &features.Pieces{In: t.x.Width}, t.strata()
 	x := make([]float64, 0, min(len(rows), 10_000))
 	for _, j := range t.numbers {
@@ -543,7 +540,7 @@ func (t *table) pieces(rows []int, most int) ([]features.Layer, []int) {
 			x = append(x, t.x.Data[rows[i]*t.x.Width+int(j)])
 		}
 		slices.Sort(x)
-		many := min(most, max(4, len(rows)/knots))
+		many := min(knots, max(4, len(rows)/knots))
 		var at []float64
 		for b := range many + 1 {
 			v := stat.Quantile(float64(b)/float64(many), stat.Empirical, x, nil)
@@ -563,11 +560,8 @@ func (t *table) pieces(rows []int, most int) ([]features.Layer, []int) {
 
 // products are the pieces, and after them the squares of numbers and the products of two features that are not of one
 // category.
-func products(t *table, rows []int) ([]features.Layer, []int) { return t.quadratic(rows, knots) }
-
-// quadratic has at most so many pieces of a number.
-func (t *table) quadratic(rows []int, most int) ([]features.Layer, []int) {
-	layers, strata := t.pieces(rows, most)
+func products(t *table, rows []int) ([]features.Layer, []int) {
+	layers, strata := pieces(t, rows)
 	p := &features.Products{In: len(strata)}
 	t.pairs(func(j, i int32, of, with int) {
 		p.Pairs, strata = append(p.Pairs, []int32{j, i}), append(strata, (2+of)*t.x.Width+with)
