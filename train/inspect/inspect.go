@@ -348,10 +348,11 @@ func (l *log) rowAt(place int) int {
 	return int(l.order[place])
 }
 
-// inTime hands out the places from one up to another in the order of time, and their rows.
+// inTime hands out the places from one up to another in the order of time, and their rows; none of shards that are put
+// together.
 func (l *log) inTime(from, to int) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
-		for t := from; t < to && yield(t, l.rowAt(t)); t++ {
+		for t := from; t < to && !l.merged && yield(t, l.rowAt(t)); t++ {
 		}
 	}
 }

@@ -252,29 +252,29 @@ func (j *Judge) Seed(before *policyfile.File, seed uint64) (uint64, error) {
 	return before.History.Seed, nil
 }
 
-// mostListed is how many rows a file lists that certified an argmax policy: they changed nothing in it, and of 10⁸ rows
-// the list takes a gigabyte.
-const mostListed = 1 << 24
+// mostListed is how many rows a file may list that certified an argmax policy. Of more it lists none: they changed nothing
+// in it, and of 10⁸ rows the list takes a gigabyte.
+var mostListed = 1 << 24
 
 // Record writes into a file which rows had a part in it.
 func (j *Judge) Record(f *policyfile.File, m Made) {
 	if m.Chunks == nil {
 		m.Chunks = [][]int{m.Chosen}
 	}
-	taught := slices.Clone(m.Taught)
+	taught, all := slices.Clone(m.Taught), m.Taught
+	if len(m.Chosen) > mostListed && len(m.Chunks) == 1 && f.Components[0].Kind == policyfile.ArgMax {
+		m.Chunks = [][]int{nil}
+	} else {
+		all = slices.Concat(m.Taught, m.Chosen)
+	}
 	for k, rows := range m.Chunks {
 		if k > 0 && !slices.Equal(rows, m.Chunks[k-1]) {
 			taught = append(taught, m.Chunks[k-1]...)
 		}
-		c := &f.Components[k]
-		if c.Taught = j.hashes(m.Seed, taught); len(rows) <= mostListed || c.Kind != policyfile.ArgMax ||
-			len(m.Chunks) > 1 {
-			c.Chosen = j.hashes(m.Seed, rows)
-		}
+		f.Components[k].Taught, f.Components[k].Chosen = j.hashes(m.Seed, taught), j.hashes(m.Seed, rows)
 	}
 	how, _ := j.log.Identity()
 	f.History = policyfile.History{Known: true, DataHash: j.log.Hash(), How: how, Seed: m.Seed, Tried: m.Tried}
-	all := slices.Concat(m.Taught, m.Chosen)
 	if f.History.Groups = j.groups(m.Seed, all); len(f.Components) == 1 && f.Components[0].Kind == policyfile.ArgMax {
 		f.History.Groups = j.groups(m.Seed, m.Taught) // those that certified it changed nothing
 	}
