@@ -92,9 +92,6 @@ func serveCommand() *cobra.Command {
 	oneOf(fl, &f.messages, "messages", "text", "json")
 	bind(fl, &f.address, "address-file", "")
 	positive(fl, &f.config.MaxBody, "max-body", 1<<20)
-	positive(fl, &f.config.MaxInFlight, "max-requests", 1024)
-	positive(fl, &f.config.MaxConns, "max-connections", 4096)
-	positive(fl, &f.config.MaxEach, "max-per-address", 1024)
 	bind(fl, &f.items, "catalogue", "")
 	bind(fl, &f.canary, "canary", "")
 	bind(fl, &f.share, "canary-share", 0.1)
@@ -106,8 +103,6 @@ func serveCommand() *cobra.Command {
 	bind(fl, &f.insecure, "insecure", false)
 	positive(fl, &f.config.Remember, "remember-bytes", 32<<20)
 	positive(fl, &f.config.Timeout, "timeout", server.DefaultTimeout)
-	positive(fl, &f.config.Idle, "idle", server.DefaultIdle)
-	positive(fl, &f.config.Drain, "drain", server.DefaultDrain)
 	bind(fl, &f.config.Strict, "strict", false)
 	bind(fl, &f.seed, "seed", 0)
 	return cmd
