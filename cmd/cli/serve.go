@@ -195,12 +195,12 @@ func (f *serveFlags) follow(ctx context.Context, path string, s *server.Server, 
 	tell *slog.Logger) (stop func()) {
 	signals, policies := make(chan os.Signal, 1), make(chan struct{}, 1)
 	signal.Notify(signals, append(reopenSignals, syscall.SIGHUP)...)
-	go everySecond(ctx, policies, func() {
+	go every(ctx, time.Second, policies, func() {
 		if f.watch && !slices.EqualFunc(f.files(path), f.were, unchanged) {
 			f.reload(s, path, tell)
 		}
 	}, func(struct{}) { f.reload(s, path, tell) })
-	go everySecond(ctx, signals, func() { keys.reload(false) }, func(sig os.Signal) {
+	go every(ctx, time.Second, signals, func() { keys.reload(false) }, func(sig os.Signal) {
 		if sig != syscall.SIGHUP {
 			_ = out.Reopen() // it is told, and tried again
 			return
@@ -212,22 +212,6 @@ func (f *serveFlags) follow(ctx context.Context, path string, s *server.Server, 
 		keys.reload(true)
 	})
 	return func() { signal.Stop(signals) }
-}
-
-// everySecond calls tick each second, and take with what comes, until ctx ends.
-func everySecond[T any](ctx context.Context, comes <-chan T, tick func(), take func(T)) {
-	every := time.NewTicker(time.Second)
-	defer every.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-			tick()
-		case what := <-comes:
-			take(what)
-		}
-	}
 }
 
 // read reads the files of policies and catalogue. What cannot be read stays as it was.
