@@ -37,9 +37,12 @@ func newStages(out io.Writer, what string) *stages {
 	if s.end = end; terminal(out) == nil {
 		return s
 	}
-	s.showing.Go(func() { every(ctx, 200*time.Millisecond, (chan struct{})(nil), s.show, nil) })
+	s.showing.Go(func() { every(ctx, 200*time.Millisecond, never, s.show, nil) })
 	return s
 }
+
+// never is a channel on which nothing comes.
+var never chan struct{}
 
 // every calls tick each period, and take with what comes, until ctx ends.
 func every[T any](ctx context.Context, period time.Duration, comes <-chan T, tick func(), take func(T)) {
