@@ -300,11 +300,11 @@ func (j *Judge) lasting(rows []int, o certify.Options, on *Circumstances) ([]int
 	return kept[0], nil
 }
 
-// Target certifies a fixed policy on all rows: pi writes π(·|x_i) of the actions that row i offers to dst; nil: logged
-// has π(a_i|x_i) of each row alone. Refused as [Judge.Fixed]. If the log has all propensities, too, and the statement is for
-// one look, a model learned from rows before ([online.Learn]) makes the bound tighter. For a target
-// that is better, Target also finds the strength. Requirements of other outcomes make the
-// certificate's Decision.
+// Target certifies a fixed policy on all rows: pi writes π(·|x_i) of the actions that row i offers
+// to dst; nil: logged has π(a_i|x_i) of each row alone. Refused as [Judge.Fixed]. If the log has
+// all propensities, too, and the statement is for one look, a model learned from rows before
+// ([online.Learn]) makes the bound tighter. For a target that is better, Target also finds the
+// strength. Requirements of other outcomes make the certificate's Decision.
 func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certify.Options,
 	requirements ...Requirement) (*Certificate, error) {
 	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())
