@@ -30,7 +30,7 @@ type gridFlags struct {
 	out      string
 	dir      string // the local folder that is out, or stands for it
 	dry      bool
-	drawing  drawFlags
+	curves   bool
 	shard    string
 	format   string
 	submit   submitFlags
@@ -53,7 +53,7 @@ func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []strin
 	bind(fl, &f.hypers, "hyper", nil)
 	bind(fl, &f.out, "out", out)
 	bind(fl, &f.dry, "dry-run", false)
-	f.drawing.add(fl)
+	bind(fl, &f.curves, "curves", false)
 	addFormat(fl, &f.format)
 	addShard(fl, &f.shard)
 	f.submit.add(fl)
@@ -90,7 +90,7 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	if f.dir, err = far.to(f.out); err != nil {
 		return err
 	}
-	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs, Curves: f.drawing.curves}
+	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs, Curves: f.curves}
 	lists := make([][]train.Run, len(grids))
 	for i, g := range grids {
 		runs, err := g.grid.Runs(lib, left.add)
@@ -149,8 +149,8 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 		if failed != nil && f.format == "json" {
 			cmd.SetOut(io.Discard) // no answer after an error
 		}
-		page := report.PageOptions{Library: lib, Grid: f.own}
-		return errors.Join(failed, f.drawing.draw(cmd, page, f.dir, recs))
+		page := report.PageOptions{Library: lib, Grid: f.own, Curves: f.curves}
+		return errors.Join(failed, draw(cmd, page, f.dir, recs))
 	}
 	return failed
 }
@@ -172,7 +172,7 @@ func (f *gridFlags) runMissing(cmd *cobra.Command, lib library.Library, e *exper
 			"extensions", store.Path())
 	say(store.Others(whole), "%d results in %s are not of these grids, and are kept", store.Path())
 	say(len(plan)-len(missing), "%d of %d results are there already", len(plan))
-	if f.drawing.curves {
+	if f.curves {
 		say(flat(lib, store.Records(), plan),
 			"%d results in %s were stored without learning curves, and stay so: for theirs give another "+
 				"folder", store.Path())
@@ -208,7 +208,7 @@ func (f *gridFlags) writePage(cmd *cobra.Command, lib library.Library, recs []tr
 		planned[experiment.Key(r)] = true
 	}
 	recs = slices.DeleteFunc(recs, func(r train.Record) bool { return !planned[experiment.Key(r.Run)] })
-	page, err := report.Share(recs, report.PageOptions{Library: lib, Grid: f.own, Curves: f.drawing.curves})
+	page, err := report.Share(recs, report.PageOptions{Library: lib, Grid: f.own, Curves: f.curves})
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func commandLine(cmd *cobra.Command) string {
 			value = strings.Trim(value, "[]")
 		}
 		switch {
-		case slices.Contains([]string{"jobs", "out", "data", "pdf", "report", "quiet", "format"}, f.Name):
+		case slices.Contains([]string{"jobs", "out", "data", "report", "quiet", "format"}, f.Name):
 		case f.Value.Type() == "bool":
 			parts = append(parts, "--"+f.Name)
 		default:

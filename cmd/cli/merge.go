@@ -15,7 +15,7 @@ func mergeCommand(lib library.Library) *cobra.Command {
 	var (
 		out, format string
 		partial     bool
-		drawing     drawFlags
+		curves      bool
 	)
 	cmd := &cobra.Command{
 		Use:  "merge",
@@ -66,13 +66,13 @@ func mergeCommand(lib library.Library) *cobra.Command {
 			}
 			fmt.Fprintf(stderr, "opl: %d results of %d folders in %s, %d that came twice\n", m.Records, m.Sources,
 				store.Path(), m.Repeats)
-			return drawing.draw(cmd, report.PageOptions{Library: lib}, dir, store.Records())
+			return draw(cmd, report.PageOptions{Library: lib, Curves: curves}, dir, store.Records())
 		},
 	}
 	fl := cmd.Flags()
 	bind(fl, &out, "out", "")
 	addTableFormat(fl, &format)
 	bind(fl, &partial, "partial", false)
-	drawing.add(fl)
+	bind(fl, &curves, "curves", false)
 	return cmd
 }

@@ -28,17 +28,12 @@ import (
 
 // partFlags are the flags of commands that can work on a shard of a log: on its own files alone.
 type partFlags struct {
-	text, out, by string
-	shard         logs.Shard // zero: the whole log
+	text, out string
+	shard     logs.Shard // zero: the whole log
 }
 
 func (p *partFlags) add(fl *pflag.FlagSet) {
 	addShard(fl, &p.text)
-	bind(fl, &p.by, "shard-by", "files")
-	want(fl, "shard-by", "files: a shard reads the files of its own, and none cuts a log by rows any more",
-		func() bool {
-			return p.by == "files"
-		})
 	bind(fl, &p.out, "out", "")
 }
 
@@ -46,8 +41,8 @@ func (p *partFlags) add(fl *pflag.FlagSet) {
 func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 	given := cmd.Flags().Changed
 	switch {
-	case !given("shard") && (given("out") || given("shard-by")):
-		return errors.New("--out and --shard-by go with --shard")
+	case !given("shard") && given("out"):
+		return errors.New("--out goes with --shard")
 	case !given("shard"):
 		return nil
 	case p.out == "":

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"opl/train"
 	"opl/train/experiment"
@@ -14,10 +13,8 @@ import (
 )
 
 func plotCommand(lib library.Library) *cobra.Command {
-	var (
-		out, format string
-		drawing     drawFlags
-	)
+	var out, format string
+	var curves bool
 	cmd := &cobra.Command{
 		Use:  "plot",
 		Args: operands("a folder or file of results"),
@@ -44,29 +41,18 @@ func plotCommand(lib library.Library) *cobra.Command {
 				dir = filepath.Dir(store.Path())
 				far.writes(dir)
 			}
-			return drawing.draw(cmd, report.PageOptions{Library: lib}, dir, store.Records())
+			return draw(cmd, report.PageOptions{Library: lib, Curves: curves}, dir, store.Records())
 		},
 	}
 	bind(cmd.Flags(), &out, "out", "")
 	addFormat(cmd.Flags(), &format)
-	drawing.add(cmd.Flags())
+	bind(cmd.Flags(), &curves, "curves", false)
 	return cmd
 }
 
-// drawFlags are the flags of commands that draw the results of grids.
-type drawFlags struct{ curves, pdf bool }
-
-func (f *drawFlags) add(fl *pflag.FlagSet) {
-	bind(fl, &f.curves, "curves", false)
-	bind(fl, &f.pdf, "pdf", false)
-}
-
 // draw writes figures, tables and report of records to a folder, and prints the report's path or the answer in JSON.
-func (f *drawFlags) draw(cmd *cobra.Command, page report.PageOptions, dir string, recs []train.Record) error {
-	page.Formats, page.Command, page.Curves = []string{"png", "svg"}, commandLine(cmd), f.curves
-	if f.pdf {
-		page.Formats = append(page.Formats, "pdf")
-	}
+func draw(cmd *cobra.Command, page report.PageOptions, dir string, recs []train.Record) error {
+	page.Command = commandLine(cmd)
 	if err := report.WriteAll(dir, recs, page); err != nil {
 		return err
 	}

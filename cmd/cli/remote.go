@@ -90,17 +90,13 @@ func (r *remote) writes(dir string) {
 
 // push pushes until ctx ends, and says once that it fails.
 func (r *remote) push(ctx context.Context) {
-	for said := false; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pushEvery):
-		}
+	said := false
+	every(ctx, pushEvery, never, func() {
 		if err := r.written.Push(ctx); err != nil && !said && ctx.Err() == nil {
 			said = true
 			fmt.Fprintf(r.cmd.ErrOrStderr(), "opl: not stored there yet, and tried again: %s\n", oneLine(err))
 		}
-	}
+	}, nil)
 }
 
 // refresh pulls what other processes have stored since.

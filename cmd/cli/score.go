@@ -63,7 +63,6 @@ func scoreCommand(lib library.Library) *cobra.Command {
 	bind(fl, &out, "out", "")
 	bind(fl, &overwrite, "overwrite", false)
 	bind(fl, &o.All, "all", false)
-	bind(fl, &o.Missing, "missing-as-zero", false)
 	f.add(fl)
 	return cmd
 }

@@ -92,9 +92,6 @@ func serveCommand() *cobra.Command {
 	oneOf(fl, &f.messages, "messages", "text", "json")
 	bind(fl, &f.address, "address-file", "")
 	positive(fl, &f.config.MaxBody, "max-body", 1<<20)
-	positive(fl, &f.config.MaxInFlight, "max-requests", 1024)
-	positive(fl, &f.config.MaxConns, "max-connections", 4096)
-	positive(fl, &f.config.MaxEach, "max-per-address", 1024)
 	bind(fl, &f.items, "catalogue", "")
 	bind(fl, &f.canary, "canary", "")
 	bind(fl, &f.share, "canary-share", 0.1)
@@ -106,8 +103,6 @@ func serveCommand() *cobra.Command {
 	bind(fl, &f.insecure, "insecure", false)
 	positive(fl, &f.config.Remember, "remember-bytes", 32<<20)
 	positive(fl, &f.config.Timeout, "timeout", server.DefaultTimeout)
-	positive(fl, &f.config.Idle, "idle", server.DefaultIdle)
-	positive(fl, &f.config.Drain, "drain", server.DefaultDrain)
 	bind(fl, &f.config.Strict, "strict", false)
 	bind(fl, &f.seed, "seed", 0)
 	return cmd
@@ -200,12 +195,12 @@ func (f *serveFlags) follow(ctx context.Context, path string, s *server.Server, 
 	tell *slog.Logger) (stop func()) {
 	signals, policies := make(chan os.Signal, 1), make(chan struct{}, 1)
 	signal.Notify(signals, append(reopenSignals, syscall.SIGHUP)...)
-	go everySecond(ctx, policies, func() {
+	go every(ctx, time.Second, policies, func() {
 		if f.watch && !slices.EqualFunc(f.files(path), f.were, unchanged) {
 			f.reload(s, path, tell)
 		}
 	}, func(struct{}) { f.reload(s, path, tell) })
-	go everySecond(ctx, signals, func() { keys.reload(false) }, func(sig os.Signal) {
+	go every(ctx, time.Second, signals, func() { keys.reload(false) }, func(sig os.Signal) {
 		if sig != syscall.SIGHUP {
 			_ = out.Reopen() // it is told, and tried again
 			return
@@ -217,22 +212,6 @@ func (f *serveFlags) follow(ctx context.Context, path string, s *server.Server, 
 		keys.reload(true)
 	})
 	return func() { signal.Stop(signals) }
-}
-
-// everySecond calls tick each second, and take with what comes, until ctx ends.
-func everySecond[T any](ctx context.Context, comes <-chan T, tick func(), take func(T)) {
-	every := time.NewTicker(time.Second)
-	defer every.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
-			tick()
-		case what := <-comes:
-			take(what)
-		}
-	}
 }
 
 // read reads the files of policies and catalogue. What cannot be read stays as it was.

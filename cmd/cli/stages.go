@@ -37,19 +37,27 @@ func newStages(out io.Writer, what string) *stages {
 	if s.end = end; terminal(out) == nil {
 		return s
 	}
-	s.showing.Go(func() {
-		every := time.NewTicker(200 * time.Millisecond)
-		defer every.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-every.C:
-				s.show()
-			}
-		}
-	})
+	s.showing.Go(func() { every(ctx, 200*time.Millisecond, never, s.show, nil) })
 	return s
+}
+
+// never is a channel on which nothing comes.
+var never chan struct{}
+
+// every calls tick each period, and take with what comes, until ctx ends.
+func every[T any](ctx context.Context, period time.Duration, comes <-chan T, tick func(), take func(T)) {
+	t := time.NewTicker(period)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			tick()
+		case what := <-comes:
+			take(what)
+		}
+	}
 }
 
 // show says what is done, if that takes long enough.

@@ -35,7 +35,7 @@ type submitFlags struct {
 }
 
 // submitNames are the flags that shards are not given.
-var submitNames = []string{"submit", "shards", "engine", "wait", "cancel", "shard", "out", "dry-run", "pdf"}
+var submitNames = []string{"submit", "shards", "engine", "wait", "cancel", "shard", "out", "dry-run"}
 
 func (s *submitFlags) add(fl *pflag.FlagSet) {
 	bind(fl, &s.engine, "submit", "")
@@ -132,10 +132,8 @@ func (s *submitFlags) work(cmd *cobra.Command, f *gridFlags, st experiment.Stand
 	w.Part = append([]string{self, cmd.Name(), "--shard", fmt.Sprintf("%s/%d", index, st.Shards),
 		"--out", experiment.ShardFolder(out, index, st.Shards)}, rest...)
 	w.Merge = []string{self, "merge", experiment.Join(out, "shards"), "--out", out}
-	for _, name := range []string{"curves", "pdf"} {
-		if on, err := cmd.Flags().GetBool(name); err == nil && on {
-			w.Merge = append(w.Merge, "--"+name)
-		}
+	if on, err := cmd.Flags().GetBool("curves"); err == nil && on {
+		w.Merge = append(w.Merge, "--curves")
 	}
 	return w, nil
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/policies/policyfile"
-	"opl/policies/wholefile"
 	"opl/train"
 	"opl/train/library"
 	"opl/train/pipeline"
@@ -43,7 +42,6 @@ type trainFlags struct {
 	unit        bool
 	noUnit      bool
 	minESS      float64
-	curves      string
 	format      string
 	loggers     []string
 	page        reportFlag
@@ -86,7 +84,6 @@ func trainCommand(lib library.Library) *cobra.Command {
 	want(fl, "min-ess", "0 or more", func() bool { return f.minESS >= 0 })
 	addFormat(fl, &f.format)
 	addVerbose(fl)
-	bind(fl, &f.curves, "curves", "")
 	bind(fl, &f.o.Fresh, "fresh", false)
 	repeated(fl, &f.loggers, "logged-by")
 	bind(fl, &f.o.Force, "force", false)
@@ -140,12 +137,6 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	} else if err := save(f.out, learned.File); err != nil {
 		return kept("out", f.out, err)
 	}
-	if f.curves != "" {
-		err := wholefile.Write(f.curves, 0, func(to *os.File) error { return learned.Training.WriteCurve(to) })
-		if err != nil {
-			return err
-		}
-	}
 	var hash string
 	if written != "" {
 		p, err := policyfile.Load(written)
@@ -179,7 +170,7 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []str
 	for _, arg := range read {
 		files = append(files, filesOf(cmd, arg)...)
 	}
-	if err := cmp.Or(writable("out", f.out, files...), writable("curves", f.curves, files...)); err != nil {
+	if err := writable("out", f.out, files...); err != nil {
 		return err
 	}
 	if err := absent("out", f.out, f.overwrite); err != nil {

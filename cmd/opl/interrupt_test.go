@@ -20,7 +20,7 @@ func TestSecondSignal(t *testing.T) {
 	s := &served{t: t, folder: t.TempDir(), client: &http.Client{}}
 	s.log = filepath.Join(s.folder, "served.jsonl")
 	s.policy("policy.json", 0)
-	s.start("--drain", "1m")
+	s.start()
 	t.Cleanup(s.kill)
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"opl/policies/numeric"
 	"opl/policies/policyfile"
 )
 
@@ -77,7 +78,28 @@ func TestMix(t *testing.T) {
 	if f, err = Mix(a, other(8), share); err != nil || f.History.Known || f.Components[0].Taught != nil || f.Components[1].Taught != nil || len(f.History.Ancestors[2].Rows) != 1 || a.File().Components[0].Taught == nil {
 		t.Errorf("%+v, %v", f, err)
 	}
+	numbers := func(window int, seed float64) *policyfile.Policy {
+		return testPolicy(t, 3, 2, func(f *policyfile.File) {
+			of := numeric.Even(0, 3, 3)
+			of.Window = window
+			f.Numbers, f.Actions = &of, of.Names()
+			f.Components[0].Kind, f.Components[0].Sigma, f.Components[0].Weights[0][0] = policyfile.ArgMax, 0, seed
+		})
+	}
+	for _, window := range []int{0, 1} {
+		if f, err := Mix(numbers(0, 1), numbers(window, 2), share); err != nil || f.Numbers == nil || f.Numbers.Intervals() != 3 {
+			t.Errorf("windows 0 and %d: %+v, %v", window, f, err)
+		}
+	}
+	if f, err := Mix(numbers(2, 1), numbers(2, 2), share); err != nil || f.Numbers.Window != 2 {
+		t.Errorf("windows of 2: %+v, %v", f, err)
+	}
 	for want, mix := range map[string]func() (*policyfile.File, error){
+		"play 1 and 2 intervals": func() (*policyfile.File, error) { return Mix(numbers(0, 1), numbers(2, 1), .5) },
+		"play 3 and 2 intervals": func() (*policyfile.File, error) { return Mix(numbers(3, 1), numbers(2, 1), .5) },
+		"names in the other": func() (*policyfile.File, error) {
+			return Mix(numbers(2, 1), testPolicy(t, 3, 2, func(f *policyfile.File) { f.Actions = numbers(2, 1).File().Actions }), .5)
+		},
 		"share of 0":    func() (*policyfile.File, error) { return Mix(a, b, 0) },
 		"share of 1":    func() (*policyfile.File, error) { return Mix(a, b, 1) },
 		"are the same":  func() (*policyfile.File, error) { return Mix(a, a, .5) },

@@ -75,11 +75,12 @@ import (
 	"opl/policies/wholefile"
 )
 
-// Defaults of Config.
 const (
+	// DefaultTimeout is the default of Config.Timeout.
 	DefaultTimeout = 10 * time.Second
-	DefaultIdle    = 2 * time.Minute
-	DefaultDrain   = 10 * time.Second
+
+	idle  = 2 * time.Minute  // how long a connection may wait for its next request
+	drain = 10 * time.Second // what requests under way have when the server stops
 )
 
 // Config says what a server allows. Zero values stand for the defaults.
@@ -93,8 +94,6 @@ type Config struct {
 	Certificate *Certificate  // of TLS; nil: plain HTTP
 	Admin       bool          // metrics, policy and OpenAPI document are for ServeAdmin alone
 	Timeout     time.Duration // for reading a request and for writing its answer
-	Idle        time.Duration // that a connection may
-	Drain       time.Duration // for the requests under way when the server stops
 	// refused are contexts and actions with names or categories that the policy does not know, or without
 	// those that it reads
 	Strict bool
@@ -165,8 +164,8 @@ func (l *locked) Uint64() uint64 {
 // among other actions, since nobody could read both as one. It reads the latest answers back from the log, to give them
 // again to clients that ask again. The caller closes the log, after Serve has returned.
 func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
-	if n := min(c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.MaxEach), c.Remember, int64(c.Timeout),
-		int64(c.Idle), int64(c.Drain)); n < 0 {
+	if n := min(c.MaxBody, int64(c.MaxInFlight), int64(c.MaxConns), int64(c.MaxEach), c.Remember,
+		int64(c.Timeout)); n < 0 {
 		return nil, fmt.Errorf("server: a limit of %d", n)
 	}
 	if err := l.among(among(p)); err != nil {
@@ -175,8 +174,7 @@ func New(p *policyfile.Policy, l *Log, c Config) (*Server, error) {
 	c.MaxBody, c.MaxInFlight, c.MaxConns = cmp.Or(c.MaxBody, 1<<20), cmp.Or(c.MaxInFlight, 1024), cmp.Or(c.MaxConns,
 		4096)
 	c.MaxEach, c.Remember = cmp.Or(c.MaxEach, max(1, c.MaxConns/4)), cmp.Or(c.Remember, 32<<20)
-	c.Timeout, c.Idle, c.Drain = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Drain,
-		DefaultDrain)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
@@ -257,8 +255,8 @@ func (s *Server) Policy() *policyfile.Policy { return s.current.Load().policy }
 // Hash returns the hash of the policy being served.
 func (s *Server) Hash() string { return s.current.Load().policy.Hash() }
 
-// Serve answers on a listener until ctx ends, and closes it. Then it lets the requests under way finish, for as long as
-// Config.Drain.
+// Serve answers on a listener until ctx ends, and closes it. Then it lets the requests under way finish, which have ten
+// seconds.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	l = &limited{Listener: l, most: s.config.MaxConns, each: s.config.MaxEach, refused: &s.metrics.refused}
 	if s.config.Certificate != nil {
@@ -278,7 +276,7 @@ func (s *Server) ServeAdmin(ctx context.Context, l net.Listener) error {
 func (s *Server) serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	h := &http.Server{
 		Handler: handler, ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
-		ReadTimeout: s.config.Timeout, WriteTimeout: s.config.Timeout, IdleTimeout: s.config.Idle,
+		ReadTimeout: s.config.Timeout, WriteTimeout: s.config.Timeout, IdleTimeout: idle,
 		MaxHeaderBytes: 16 << 10,
 	}
 	failed := make(chan error, 1)
@@ -288,11 +286,11 @@ func (s *Server) serve(ctx context.Context, l net.Listener, handler http.Handler
 		return err
 	case <-ctx.Done():
 	}
-	drain, cancel := context.WithTimeout(context.Background(), s.config.Drain)
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
-	if err := h.Shutdown(drain); err != nil {
+	if err := h.Shutdown(ctx); err != nil {
 		h.Close()
-		return fmt.Errorf("requests were cut off after %v: %w", s.config.Drain, err)
+		return fmt.Errorf("requests were cut off after %v: %w", drain, err)
 	}
 	return nil
 }

@@ -233,8 +233,7 @@ func (b *builder) begin() {
 		numbers: b.offers.numbers}
 }
 
-// fill reads all rows. again: the pass must be made once more, with what the memory
-// has learned.
+// fill reads all rows.
 func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 	dropped := 0
 	for b.at = 1; ; b.at++ {
@@ -304,7 +303,8 @@ func (b *builder) fatal(format string, args ...any) error {
 	return fmt.Errorf("%s: "+format, append([]any{where}, args...)...)
 }
 
-// errAgain ends a pass: the file must be read again, with what the memory has learned.
+// errAgain ends a pass, wherever the memory has learned what the pass should have known: the kind of a column, that the
+// actions vary, which rows contradict themselves. The files must be read again.
 var errAgain = errors.New("again")
 
 // errNoDecision is a line that is none, and no error either.
@@ -596,19 +596,19 @@ func (b *builder) note(column string, rows int, format string, args ...any) {
 }
 
 // finish names the actions, renumbers the columns that speak of them, in place, and finds the rows that contradict
-// themselves. again: there are some, which another pass must leave out.
-func (b *builder) finish() (names []string, again bool, err error) {
+// themselves. errAgain: there are some, which another pass must leave out.
+func (b *builder) finish() (names []string, err error) {
 	for _, s := range b.spills() {
 		if err := s.flush(); err != nil {
-			return nil, false, fmt.Errorf("%s: no room for the cache: %w", b.path, err)
+			return nil, fmt.Errorf("%s: no room for the cache: %w", b.path, err)
 		}
 	}
 	names, number, slot, err := b.decide()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if b.props.size > 0 && !b.first.hasSet && len(names) != len(b.slots) {
-		return nil, false, fmt.Errorf("%s: %d actions, but %d propensities in a row", b.path, len(names), len(b.slots))
+		return nil, fmt.Errorf("%s: %d actions, but %d propensities in a row", b.path, len(names), len(b.slots))
 	}
 	var r rearranged
 	for s, see := range map[*spill]func([]byte) bool{&b.acts: to(&r.acts), &b.props: to(&r.all), &b.ps: to(&r.ps),
@@ -616,7 +616,7 @@ func (b *builder) finish() (names []string, again bool, err error) {
 		&b.optionActs: to(&r.options), &b.optionCount: to(&r.count), &b.itemActs: to(&r.items)} {
 		data, unmap, err := s.mapped()
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		defer unmap()
 		see(data)
@@ -627,6 +627,7 @@ func (b *builder) finish() (names []string, again bool, err error) {
 		}
 	}
 	r.row = make([]float64, len(names))
+	var again error
 	for i := range b.n {
 		wrong := b.rearrange(&r, i, names, number, slot)
 		if wrong == nil {
@@ -637,15 +638,15 @@ func (b *builder) finish() (names []string, again bool, err error) {
 			at = int(r.rows[i])
 		}
 		if b.o.BadRows == "" {
-			return nil, false, fmt.Errorf("%s, %w", b.where(at), wrong)
+			return nil, fmt.Errorf("%s, %w", b.where(at), wrong)
 		}
 		if b.memory.reject[at] = wrong.Error(); len(b.memory.reject) > maxBad {
-			return nil, false, fmt.Errorf("%s: more than %d bad rows", b.path, maxBad)
+			return nil, fmt.Errorf("%s: more than %d bad rows", b.path, maxBad)
 		}
-		again = true
+		again = errAgain
 	}
 	b.noteRows()
-	return names, again, nil
+	return names, again
 }
 
 // rearranged are the columns that finish changes; of options, what is left for the rows that follow.

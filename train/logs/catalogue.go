@@ -46,13 +46,13 @@ func ReadCatalogue(path string, categories ...string) (*Catalogue, error) {
 	}
 	for {
 		c, err := readCatalogue(path, packed, f, o, m)
-		if c != nil || err != nil {
+		if !errors.Is(err, errAgain) {
 			return c, err
 		}
 	}
 }
 
-// readCatalogue is a pass; it returns no catalogue if there must be another.
+// readCatalogue is a pass. errAgain: there must be another.
 func readCatalogue(path, packed string, format *format, o *Options, m *memory) (_ *Catalogue, err error) {
 	b, err := newBuilder(path, "", o, m)
 	if err != nil {
@@ -64,7 +64,10 @@ func readCatalogue(path, packed string, format *format, o *Options, m *memory) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rd.close()) }()
-	if err := b.fill(context.Background(), rd); err != nil || b.settle() {
+	if err := b.fill(context.Background(), rd); err != nil {
+		return nil, err
+	}
+	if err := b.settle(); err != nil {
 		return nil, err
 	}
 	for _, c := range b.table.columns {

@@ -41,7 +41,7 @@ func collect(o *Options, decisions []Decision) (*Log, error) {
 	if err := b.fill(context.Background(), r); err != nil {
 		return nil, err
 	}
-	names, _, err := b.finish()
+	names, err := b.finish()
 	if err != nil {
 		return nil, err
 	}

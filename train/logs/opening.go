@@ -177,7 +177,7 @@ func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (
 		return nil, err
 	}
 	for {
-		if l, err := r.pass(ctx); l != nil || err != nil {
+		if l, err := r.pass(ctx); !errors.Is(err, errAgain) {
 			return l, err
 		}
 	}
@@ -330,7 +330,7 @@ func (r *opening) leaveOut(g *file, err error) {
 	}
 }
 
-// pass reads the files. It returns no log if there must be another pass.
+// pass reads the files. errAgain: there must be another pass.
 func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 	if r.known == nil {
 		if r.known, err = r.memory(); err != nil {
@@ -362,8 +362,8 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 	defer func() { err = errors.Join(err, c.close()) }()
 	err = b.fill(ctx, c)
 	switch {
-	case c.failed || err == errAgain:
-		return nil, nil
+	case c.failed, err == errAgain:
+		return nil, errAgain
 	case err != nil && b.n == 0 && b.Skipped > 0:
 		return nil, errors.Join(err, r.keepBad(b))
 	case err != nil:
@@ -374,14 +374,14 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 			return nil, err
 		}
 	}
-	if b.settle() {
-		return nil, nil
-	}
-	names, again, err := b.finish()
-	if err != nil || again {
+	if err := b.settle(); err != nil {
 		return nil, err
 	}
-	if err := r.unchanged(b); err != nil || r.known == nil {
+	names, err := b.finish()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.unchanged(b); err != nil {
 		return nil, err
 	}
 	if err := r.keepBad(b); err != nil {
@@ -427,7 +427,7 @@ func (r *opening) keepBad(b *builder) error {
 }
 
 // unchanged checks that catalogue and files are as they were before they were read. A file that may be left out is:
-// memory is nil then.
+// errAgain, as its rows have been read.
 func (r *opening) unchanged(b *builder) error {
 	if r.o.Catalogue != "" {
 		if h, err := fileHash(r.o.Catalogue, true); err != nil || h != r.listed {
@@ -447,6 +447,9 @@ func (r *opening) unchanged(b *builder) error {
 		} else if err != nil {
 			r.leaveOut(g, err)
 		}
+	}
+	if r.known == nil {
+		return errAgain // without the files that were left out now
 	}
 	return nil
 }

@@ -201,9 +201,8 @@ func (b *builder) column(name []byte, preset string) (*column, error) {
 	return c, nil
 }
 
-// settle ends a pass: it reports whether the files must be read again, with other kinds,
-// and notes what is to be said of the columns.
-func (b *builder) settle() bool {
+// settle ends a pass: it notes what is to be said of the columns. errAgain: some must be read as another kind.
+func (b *builder) settle() error {
 	again := false
 	for _, c := range b.columns {
 		if c.role != roleContext || c.told {
@@ -220,7 +219,7 @@ func (b *builder) settle() bool {
 		}
 	}
 	if again || b.typesOnly {
-		return true
+		return errAgain
 	}
 	var ignored []string
 	contexts := false
@@ -262,7 +261,7 @@ func (b *builder) settle() bool {
 				strings.Join(ignored, ", "))
 		}
 	}
-	return false
+	return nil
 }
 
 // word is a value of a category that is no number, the first by the alphabet.

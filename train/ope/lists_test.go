@@ -14,7 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"opl/train/bench/worlds"
+	"opl/testdata/lists"
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/ope"
@@ -36,7 +36,7 @@ func prefer(left []int) []float64 {
 
 // listsOf is a log of n lists of a world, under the strongest assumption that its logging allows, that policy on it, and
 // a model of its rewards.
-func listsOf(t *testing.T, w worlds.ListWorld, n int, seed uint64, slotWeights string) (*logs.Log, certify.Policy,
+func listsOf(t *testing.T, w lists.World, n int, seed uint64, slotWeights string) (*logs.Log, certify.Policy,
 	ope.Model) {
 	t.Helper()
 	var text bytes.Buffer
@@ -75,8 +75,8 @@ func listsOf(t *testing.T, w worlds.ListWorld, n int, seed uint64, slotWeights s
 
 // Estimators of lists are those of plain loops over slots, and hit the truth where their assumption holds.
 func TestListEstimators(t *testing.T) {
-	for _, w := range worlds.Lists() {
-		truth, _ := w.Value(20000, 1, func(_ worlds.ListVisit, left []int, _ int) []float64 { return prefer(left) })
+	for _, w := range lists.All() {
+		truth, _ := w.Value(20000, 1, func(_ lists.Visit, left []int, _ int) []float64 { return prefer(left) })
 		log, row, model := listsOf(t, w, 3000, 5, "dcg")
 		defer log.Close()
 		target := ope.Target{Name: "odd", Row: row}
@@ -159,7 +159,7 @@ func TestListEstimators(t *testing.T) {
 // itself, so that independence is refused.
 func TestListEstimators_FirstClick(t *testing.T) {
 	for _, spec := range []string{"first", "rank"} {
-		log, row, model := listsOf(t, worlds.Lists()[0], 1000, 6, spec)
+		log, row, model := listsOf(t, lists.All()[0], 1000, 6, spec)
 		defer log.Close()
 		o := ope.Options{EstimatesAlone: true, Model: model}
 		targets := []ope.Target{{Name: "odd", Row: row}}
@@ -322,12 +322,12 @@ func TestListsCover(t *testing.T) {
 		logs = 2
 	}
 	for _, uniform := range []bool{true, false} {
-		for _, w := range worlds.Lists() {
+		for _, w := range lists.All() {
 			if w.Uniform && !uniform {
 				continue
 			}
 			w.Uniform = uniform
-			truth, _ := w.Value(20000, 1, func(_ worlds.ListVisit, left []int, _ int) []float64 { return prefer(left) })
+			truth, _ := w.Value(20000, 1, func(_ lists.Visit, left []int, _ int) []float64 { return prefer(left) })
 			type told struct {
 				bias, square, width float64
 				covers, n           int

@@ -29,7 +29,6 @@ const mostListed = 100
 // ScoreOptions say what of a policy's propensities is written.
 type ScoreOptions struct {
 	All     bool // of more than 100 actions, too
-	Missing bool // a column that the policy reads and the log lacks counts as 0
 	New     bool // a file that is there, or appears meanwhile, is an fs.ErrExist
 	Threads int  // 0: as many as there are processors
 }
@@ -48,14 +47,14 @@ type ScoreOptions struct {
 // which rows taught it. It returns these names, as far as they are written. Memory is bounded,
 // whatever the number of rows; the file is there whole, or not at all. Errors: another ending, and
 // a policy whose actions or features are not the log's: of the columns that it reads all must be
-// there, but for o.Missing, as numbers or as categories.
+// there, as numbers or as categories.
 func WriteScores(ctx context.Context, path string, p *policyfile.Policy, l *logs.Log,
 	o ScoreOptions) (columns []string, err error) {
 	to := scoreWriters[filepath.Ext(path)]
 	if to == nil {
 		return nil, fmt.Errorf("%s: want a name that ends in .parquet, .csv or .jsonl", path)
 	}
-	if l, err = readable(p, l, o.Missing); err != nil {
+	if l, err = readable(p, l); err != nil {
 		return nil, err
 	}
 	plays, err := provenance.Players(p, l)
@@ -148,7 +147,7 @@ func writeScores(ctx context.Context, write func(score) error, plays func() func
 }
 
 // readable is the log with the policy's actions, or why the policy cannot play in it.
-func readable(p *policyfile.Policy, l *logs.Log, missing bool) (*logs.Log, error) {
+func readable(p *policyfile.Policy, l *logs.Log) (*logs.Log, error) {
 	if l.Names() == nil && len(p.Inputs().Names) > 0 {
 		return nil, errors.New("the log has no named values, which a policy file reads")
 	}
@@ -158,13 +157,11 @@ func readable(p *policyfile.Policy, l *logs.Log, missing bool) (*logs.Log, error
 	if _, err := l.Known(p.Inputs()); err != nil {
 		return nil, err
 	}
-	if !missing {
-		switch absent, err := provenance.Reads(p.File(), l); {
-		case err != nil:
-			return nil, err
-		case absent != "":
-			return nil, fmt.Errorf("%s; setting missing-as-zero goes on as if they were 0", absent)
-		}
+	switch absent, err := provenance.Reads(p.File(), l); {
+	case err != nil:
+		return nil, err
+	case absent != "":
+		return nil, errors.New(absent)
 	}
 	if p.HasItems() {
 		return l, nil

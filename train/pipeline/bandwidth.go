@@ -28,67 +28,70 @@ type Division struct {
 }
 
 // bandwidth divides a log of numbers as finely as offered, and chooses the window of intervals whose policy has the
-// largest value less half its error; it returns the log with the options that divide its rows alike. Narrow windows may
+// largest value less half its error; it returns the log with the options that divide its rows alike, and what it has
+// looked at. Narrow windows may
 // earn more, and are guaranteed less: weights are as large as windows are narrow. The rows that teach are halved, and
 // each half teaches a model of the finest division. One says which policies are best in the contexts of the other half;
 // the other values them, and its rows say the error. No other row is looked at.
-func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Options) (*logs.Log, Options, error) {
+func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Options, k known) (*logs.Log, Options, known,
+	error) {
 	if before := cmp.Or(o.PriorFile, o.Distil); before != nil { // the log was read as its policy divides it
 		out, numbers := *log, *log.Numbers
 		if of := before.File().Numbers; of != nil && of.Intervals() == numbers.Of.Intervals() {
 			numbers.Of.Window = of.Window
 		}
 		out.Numbers = &numbers
-		return &out, o, nil
+		return &out, o, k, nil
 	}
 	ks := slices.Compact(slices.Sorted(slices.Values(o.Intervals)))
 	if len(ks) == 0 {
 		ks = divisions
 	}
 	if ks[0] < 1 {
-		return nil, o, fmt.Errorf("setting intervals %d: want at least 1", ks[0])
+		return nil, o, k, fmt.Errorf("setting intervals %d: want at least 1", ks[0])
 	}
 	most := ks[len(ks)-1]
 	log, err := log.Divided(most)
 	if err != nil || len(ks) == 1 {
-		return log, o, err
+		return log, o, k, err
 	}
-	l, err := prepare(lib, log, o)
+	l, err := prepare(lib, log, o, k)
 	if err != nil {
-		return nil, o, err
+		return nil, o, k, err
 	}
 	half := len(l.teaching) / 2
 	rows := [2][]int{l.teaching[:half], l.teaching[half:]}
 	var rewards [2]func(row int) []float64
 	for f := range rows {
 		if rewards[f], err = l.rewards(ctx, l.rows, rows[f]); err != nil {
-			return nil, o, fmt.Errorf("%d intervals: %w", most, err)
+			return nil, o, k, fmt.Errorf("%d intervals: %w", most, err)
 		}
 	}
 	chosen := most
-	best, pi, n, u := math.Inf(-1), make([]float64, log.K()), float64(len(l.teaching)), log.Units()
-	for _, k := range ks {
+	best, pi, u := math.Inf(-1), make([]float64, log.K()), log.Units()
+	rowsTaught := float64(len(l.teaching))
+	for _, n := range ks {
 		value, square := 0.0, 0.0
-		policy := propensity.ArgMax{Window: (most + k/2) / k, Intervals: most}
+		policy := propensity.ArgMax{Window: (most + n/2) / n, Intervals: most}
 		for f := range rows {
 			for _, i := range rows[f] {
 				policy.AtMean(pi, rewards[1-f](i))
-				value += floats.Dot(pi, rewards[f](i)) / n
+				value += floats.Dot(pi, rewards[f](i)) / rowsTaught
 				x := pi[log.Action[i]] * log.Cost[i] / log.Propensity[i]
-				square += x * x / n
+				square += x * x / rowsTaught
 			}
 		}
 		e := math.Sqrt(square / float64(len(l.certifying)))
-		l.o.divisions = append(l.o.divisions, Division{k, u.At(value), e * u.Span()})
+		k.divisions = append(k.divisions, Division{n, u.At(value), e * u.Span()})
 		if v := value - e/2; v > best {
-			best, chosen, log.Numbers.Of.Window = v, k, policy.Window
+			best, chosen, log.Numbers.Of.Window = v, n, policy.Window
 		}
 	}
 	if !l.objective.Recipe { // its policy plays single intervals
 		log, err = log.Divided(chosen)
 	}
-	l.o.looked = l.teaching
-	return log, l.o, err // settled, so that the rows are divided alike
+	k.looked = l.teaching
+	return log, l.o, k, err // settled, so that the rows are divided alike
 }
 
 // rewards learns a model of the rewards of actions from some rows.

@@ -59,7 +59,7 @@ func (l *learning) divide() error {
 	for _, i := range teach {
 		taught[i] = true
 	}
-	for _, i := range o.looked {
+	for _, i := range l.looked {
 		taught[i] = true
 	}
 	rest = pick(open, rest)
@@ -215,13 +215,13 @@ func (l *learning) settleChunks(open []int) {
 
 // columns are what some rows of the log are divided by. Rows that may depend on one
 // another are a group, whether the log has one or not.
-func (l *learning) columns(rows []int) Columns {
+func (l *learning) columns(rows []int) SplitBy {
 	_, keys := l.log.Identity()
 	units := l.judge.Clusters()
 	if units == nil {
 		units = l.log.Group
 	}
-	var c Columns
+	var c SplitBy
 	for _, r := range rows {
 		c.IDs = append(c.IDs, keys[r])
 		if units != nil {

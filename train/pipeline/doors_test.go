@@ -73,7 +73,7 @@ func doors(t *testing.T, log *logs.Log, l *pipeline.Learned, p *policyfile.Polic
 	first := func(_ *provenance.Certificate, err error) error { return err }
 	out["Judge.File"] = first(j.File(t.Context(), p, provenance.Options{}))
 	out["Judge.Fixed"] = first(j.Fixed(play, provenance.FromFile(p.File()), all, certify.Options{}))
-	out["Judge.Probabilities"] = first(j.Probabilities(pi, provenance.FromFile(p.File()), certify.Options{}))
+	out["Judge.Target by row"] = first(j.Target(nil, pi, provenance.FromFile(p.File()), certify.Options{}))
 	out["Judge.Posterior"] = first(of.Posterior(l.Policy, l.Posterior, all, certify.Options{}))
 	search := train.Search{Log: encoded, Rows: all, Policy: policies.Gaussian{}, Judge: of}
 	_, out["Search.Consider"] = search.Consider(l.Posterior)

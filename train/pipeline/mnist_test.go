@@ -93,7 +93,7 @@ func TestFromFile(t *testing.T) {
 	o := pipeline.Options{Seed: 1, Settings: train.Settings{Epochs: 3, Representation: "mlp=64"}, Scaling: logs.Scaling{Kind: "none", Unit: true}, Chunks: 1}
 	got := mustLearn(t, log, o)
 
-	var c pipeline.Columns
+	var c pipeline.SplitBy
 	c.IDs = log.Keys
 	teach, rest, err := pipeline.Split(pipeline.Random, .5, 1, log.Len(), c)
 	if err != nil {

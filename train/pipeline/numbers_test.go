@@ -80,7 +80,7 @@ func TestNumbers_PriorKeepsWindow(t *testing.T) {
 // numbersOptions are those of a quick recipe.
 func numbersOptions(seed uint64) pipeline.Options {
 	return pipeline.Options{Settings: settings(2), Scaling: unit, Floor: .05, Learners: []string{"linear"}, Seed: seed,
-		Dividing: pipeline.Dividing{Intervals: []int{4, 8}}, Force: true}
+		Intervals: []int{4, 8}, Force: true}
 }
 
 // learnNumbers learns quickly.

@@ -42,8 +42,9 @@ type Options struct {
 	Seed     uint64
 
 	Split string // random, group or time; empty: group where the log has groups, else random
-	// of the rows that teach alone; 0: 0.5, and 0.1 with a prior of zero, where they teach the
-	// encoder alone
+	// Share is the part of the rows that teach alone. 0: 0.55 to 0.75 before chunks, more where there are more actions
+	// times features for the rows; 0.67 for rules; 0.1 with a prior of zero, where these rows teach the encoder alone;
+	// else 0.5.
 	Share float64
 	// Chunks is the number of parts that the rows which certify are divided into, each of which certifies a
 	// policy that the parts before it taught, too, see train.LearnChunks. It needs rows that are alike. 0: 6,
@@ -56,7 +57,9 @@ type Options struct {
 	// own in W, beside what it is described by, where rows offer sets or actions have features. 0:
 	// 100, or 1 where actions have no features; negative: none has.
 	Own int
-	Dividing
+	// Intervals are how many windows of one width a range of actions that are numbers may have room for, from which one
+	// is chosen on rows that teach; the range is divided into as many intervals as the most. nil: 4, 8, 16 and 32.
+	Intervals []int
 	Trading
 	// Learners of the recipe that may be candidates, of [train.Learners]; nil: all.
 	Learners []string
@@ -81,8 +84,7 @@ type Trading struct {
 	// Requirements of other outcomes: the policy is learned for the goal and them, weighed by rows that teach, and its
 	// certificate has a decision.
 	Requirements []provenance.Requirement
-	Trade        []float64         // their weights λ beside the reward's 1; nil: chosen on rows that teach
-	judge        *provenance.Judge // of the log; nil: not inspected yet
+	Trade        []float64 // their weights λ beside the reward's 1; nil: chosen on rows that teach
 }
 
 // Ancestry names the policies that came before.
@@ -95,15 +97,6 @@ type Ancestry struct {
 	// Loggers are policies that logged rows of the log, as far as their files are at
 	// hand: what taught them had a part in what is learned from the log.
 	Loggers []*policyfile.Policy
-}
-
-// Dividing says how the range of actions that are numbers is divided.
-type Dividing struct {
-	// Intervals are how many windows of one width the range may have room for, from which one is chosen on rows that
-	// teach; the range is divided into as many intervals as the most. nil: 4, 8, 16 and 32.
-	Intervals []int
-	looked    []int // rows that intervals were chosen on, which do not certify
-	divisions []Division
 }
 
 // Readable says how rules are learned that people can read.

@@ -48,16 +48,27 @@ type Learned struct {
 // Errors: a log that cannot be used, unless forced; combinations that have no
 // meaning or that the log lacks columns for; rows that cannot be divided.
 func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (*Learned, error) {
+	return learn(ctx, lib, log, o, known{})
+}
+
+// known is what is known of a log before its rows are divided.
+type known struct {
+	judge     *provenance.Judge // nil: it is not inspected yet
+	looked    []int             // rows that intervals were chosen on, which do not certify
+	divisions []Division        // of a range of numbers that there was a choice among
+}
+
+func learn(ctx context.Context, lib library.Library, log *logs.Log, o Options, k known) (*Learned, error) {
 	if err := provenance.Required(log, o.Requirements); err != nil {
 		return nil, err
 	}
 	if log.Numbers != nil {
 		var err error
-		if log, o, err = bandwidth(ctx, lib, log, o); err != nil {
+		if log, o, k, err = bandwidth(ctx, lib, log, o, k); err != nil {
 			return nil, err
 		}
 	}
-	l, err := prepare(lib, log, o)
+	l, err := prepare(lib, log, o, k)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +109,9 @@ func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (
 
 // learning is the state of one call of Learn.
 type learning struct {
+	known
 	o         Options
 	log       *logs.Log
-	judge     *provenance.Judge
 	objective library.Objective
 	family    propensity.Family // of what is learned, without the floor
 	config    train.Config
@@ -119,13 +130,13 @@ type learning struct {
 	out                  *Learned
 }
 
-func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
-	l := &learning{o: o, log: log, out: &Learned{}}
+func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning, error) {
+	l := &learning{known: k, o: o, log: log, out: &Learned{}}
 	run, err := l.configure(lib)
 	if err != nil {
 		return nil, err
 	}
-	if l.judge = o.judge; l.judge == nil {
+	if l.judge == nil {
 		l.judge = provenance.Within(log, o.Gamma)
 	}
 	if o.Force {
@@ -145,7 +156,7 @@ func prepare(lib library.Library, log *logs.Log, o Options) (*learning, error) {
 		}
 	}
 	l.out.Training = Training{Run: run, Rows: log.Len(), Estimated: log.Estimated, Tried: 1,
-		Divisions: o.divisions, Snapshots: log.Snapshots}
+		Divisions: k.divisions, Snapshots: log.Snapshots}
 	if left := provenance.LeftOut(log.LeftOut, log.Skipped); left != "" {
 		l.warn("%s", left)
 	}
@@ -191,57 +202,70 @@ func (l *learning) warn(format string, args ...any) {
 	l.out.Training.Warnings = append(l.out.Training.Warnings, fmt.Sprintf(format, args...))
 }
 
-// encode fits the encoder and reads the log by it.
+// startFrom takes encoder and prior from the file of a policy, as of a mixture that was learned in chunks from the
+// component of the most rows.
+func (l *learning) startFrom(f *policyfile.Policy) error {
+	last := f.File().Components[len(f.File().Components)-1]
+	l.encoder, l.items = last.Encoder, last.Items
+	known, err := l.log.Known(l.encoder)
+	if err != nil {
+		return err
+	}
+	if not := provenance.Unread(f.File(), l.log); not != "" {
+		l.warn("the prior's file: %s", not)
+	}
+	if n := len(l.log.Names()); known < n {
+		l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are "+
+			"left out", n-known, n)
+	}
+	for _, c := range f.File().Components {
+		if l.start = append(l.start, train.Share{Weight: c.Weight, Theta: slices.Concat(c.Weights...),
+			In: train.Layered(c.Layers)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder,
+			last.Encoder) || !reflect.DeepEqual(c.Items, last.Items) {
+			l.start = nil // the last alone
+			break
+		}
+	}
+	if l.start == nil {
+		l.start = []train.Share{{Weight: 1, Theta: slices.Concat(last.Weights...), In: train.Layered(last.Layers)}}
+	}
+	if l.layers = last.Layers; !l.objective.Recipe || l.layers == nil {
+		l.prior.Mean = slices.Concat(last.Weights...)
+	}
+	l.out.Training.Prior = f.Hash()
+	return nil
+}
+
+// fitEncoder fits the encoder on the rows that teach, or if nothing is certified on all.
+func (l *learning) fitEncoder() (err error) {
+	rows, how := l.teaching, l.scaling()
+	if rows == nil {
+		rows = l.certifying
+	}
+	if l.encoder, err = l.log.FitEncoder(rows, how); err != nil {
+		return err
+	}
+	l.out.Training.Prior, l.out.Training.Scaling = l.o.Prior, how.Kind
+	outputs := l.log.K()
+	if l.log.Choices != nil {
+		if l.items, err = l.log.FitItems(rows, logs.Scaling{Kind: how.Kind, Intercept: true}, l.own()); err != nil {
+			return err
+		}
+		outputs = l.items.Dim()
+	}
+	l.prior.Mean = make([]float64, outputs*l.encoder.Dim())
+	return nil
+}
+
+// encode reads the log by the encoder.
 func (l *learning) encode() (err error) {
-	t := &l.out.Training
-	if f := l.o.PriorFile; f != nil {
-		// of a mixture that was learned in chunks, from the most rows
-		last := f.File().Components[len(f.File().Components)-1]
-		l.encoder, l.items = last.Encoder, last.Items
-		known, err := l.log.Known(l.encoder)
-		if err != nil {
-			return err
-		}
-		if not := provenance.Unread(f.File(), l.log); not != "" {
-			l.warn("the prior's file: %s", not)
-		}
-		if n := len(l.log.Names()); known < n {
-			l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are "+
-				"left out", n-known, n)
-		}
-		for _, c := range f.File().Components {
-			if l.start = append(l.start, train.Share{Weight: c.Weight, Theta: slices.Concat(c.Weights...),
-				In: train.Layered(c.Layers)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder,
-				last.Encoder) || !reflect.DeepEqual(c.Items, last.Items) {
-				l.start = nil // the last alone
-				break
-			}
-		}
-		if l.start == nil {
-			l.start = []train.Share{{Weight: 1, Theta: slices.Concat(last.Weights...), In: train.Layered(last.Layers)}}
-		}
-		if l.layers = last.Layers; !l.objective.Recipe || l.layers == nil {
-			l.prior.Mean = slices.Concat(last.Weights...)
-		}
-		t.Prior = f.Hash()
+	if l.o.PriorFile != nil {
+		err = l.startFrom(l.o.PriorFile)
 	} else {
-		rows := l.teaching
-		if rows == nil { // nothing is certified
-			rows = l.certifying
-		}
-		how := l.scaling()
-		if l.encoder, err = l.log.FitEncoder(rows, how); err != nil {
-			return err
-		}
-		t.Prior, t.Scaling = l.o.Prior, how.Kind
-		outputs := l.log.K()
-		if l.log.Choices != nil {
-			if l.items, err = l.log.FitItems(rows, logs.Scaling{Kind: how.Kind, Intercept: true}, l.own()); err != nil {
-				return err
-			}
-			outputs = l.items.Dim()
-		}
-		l.prior.Mean = make([]float64, outputs*l.encoder.Dim())
+		err = l.fitEncoder()
+	}
+	if err != nil {
+		return err
 	}
 	if l.rows, err = l.log.Encode(l.encoder); err != nil {
 		return err
@@ -261,7 +285,7 @@ func (l *learning) encode() (err error) {
 	if l.prior.Taught = propensity.NewRowSet(l.rows.Hashes(l.teaching)); len(l.teaching) == 0 {
 		l.prior.Fixed = true // no row of this log had a part in the file, see divide
 	}
-	t.Teaching, t.Certifying = len(l.teaching), len(l.certifying)
+	l.out.Training.Teaching, l.out.Training.Certifying = len(l.teaching), len(l.certifying)
 	return nil
 }
 
@@ -442,25 +466,37 @@ func (l *learning) fit(ctx context.Context) error {
 }
 
 // finish estimates what the policy earns, warns, and makes the file.
-func (l *learning) finish() (err error) {
+func (l *learning) finish() error {
+	if err := l.estimate(); err != nil {
+		return err
+	}
+	l.remark()
+	return l.file()
+}
+
+// estimate estimates what the policy earns.
+func (l *learning) estimate() (err error) {
 	t, out := &l.out.Training, l.out
-	parts, weights := l.parts, l.weights
-	if parts == nil {
-		q := out.Posterior
-		parts, weights = []*train.Certified{{Posterior: q, Rows: l.certifying,
-			Shares: []train.Share{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
-		t.Estimate = estimate(out.Policy, q, l.rows, few(l.rows, l.certifying))
-	} else if c := out.Certificate; c == nil || c.Statement().Circumstances == nil || len(l.o.Requirements) > 0 ||
-		c.Statement().Estimate.Rows != len(l.certifying) {
-		if t.Estimate, err = estimateParts(parts, l.rows); err != nil {
-			return err
-		}
-	} else {
-		t.Estimate = c.Statement().Estimate // which played all these rows
+	var said *provenance.Circumstances // of the certificate
+	if out.Certificate != nil {
+		said = out.Certificate.Statement().Circumstances
 	}
-	if c := out.Certificate; l.log.Lists != nil && c != nil && c.Statement().Circumstances != nil {
-		t.Estimate = c.Statement().Estimate // of lists, and not of slots below what the logging policy showed
+	switch {
+	case said != nil && l.log.Lists != nil: // of lists, and not of slots below what the logging policy showed
+		t.Estimate = said.Estimate
+	case l.parts == nil:
+		t.Estimate = estimate(out.Policy, out.Posterior, l.rows, few(l.rows, l.certifying))
+	case said != nil && len(l.o.Requirements) == 0 && said.Estimate.Rows == len(l.certifying): // all of which it played
+		t.Estimate = said.Estimate
+	default:
+		t.Estimate, err = estimateParts(l.parts, l.rows)
 	}
+	return err
+}
+
+// remark warns of what the estimate says of the policy, and says why nothing is proven.
+func (l *learning) remark() {
+	t, out := &l.out.Training, l.out
 	if t.Stopped != "" {
 		l.warn("training stopped: %s; a floor, a stronger penalty or another weight keeps the policy nearer to the "+
 			"log", t.Stopped)
@@ -488,6 +524,16 @@ func (l *learning) finish() (err error) {
 	case !l.family.HasPosterior() && !l.objective.Recipe:
 		out.Unproven = "a " + t.Policy + " policy is one parameter chosen from the data: nothing can be guaranteed " +
 			"of it on this log; a gaussian policy has a posterior"
+	}
+}
+
+// file makes the policy file.
+func (l *learning) file() (err error) {
+	t, out, parts, weights := &l.out.Training, l.out, l.parts, l.weights
+	if parts == nil {
+		q := out.Posterior
+		parts, weights = []*train.Certified{{Posterior: q, Rows: l.certifying,
+			Shares: []train.Share{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
 	}
 	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried,
 		Loggers: l.o.Loggers}

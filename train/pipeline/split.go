@@ -16,8 +16,8 @@ const (
 	ByTime  = "time"   // the earliest rows teach
 )
 
-// Columns are the columns by which rows can be divided.
-type Columns struct {
+// SplitBy holds the columns by which rows can be divided.
+type SplitBy struct {
 	IDs   []uint64 // what tells rows apart; equal ones stay together
 	Group []int32  // negative: none; nil: none have one
 	Time  []int64  // nanoseconds; nil: none
@@ -26,7 +26,7 @@ type Columns struct {
 // Split divides n rows: about a share in (0, 1) of them teach, the others certify.
 // Rows of the same id, group or time are never parted. Both parts are in the order
 // of the log. It is an error if the log lacks the column, or a part would be empty.
-func Split(how string, share float64, seed uint64, n int, c Columns) (teaching, certifying []int, err error) {
+func Split(how string, share float64, seed uint64, n int, c SplitBy) (teaching, certifying []int, err error) {
 	if !(share > 0 && share < 1) {
 		return nil, nil, fmt.Errorf("a share of %v of the rows, want one in (0, 1)", share)
 	}
@@ -65,7 +65,7 @@ func Split(how string, share float64, seed uint64, n int, c Columns) (teaching, 
 
 // Chunks divides the rows that a Split, other than by time, left to certify into k parts of about the same
 // size, and returns the part of each, from 0. Rows of the same id or group are never parted.
-func Chunks(how string, share float64, seed uint64, k int, certifying []int, c Columns) []int {
+func Chunks(how string, share float64, seed uint64, k int, certifying []int, c SplitBy) []int {
 	of := make([]int, len(certifying))
 	for j, i := range certifying {
 		of[j] = min(k-1, int(float64(k)*(c.place(how, seed, i)-share)/(1-share)))
@@ -74,7 +74,7 @@ func Chunks(how string, share float64, seed uint64, k int, certifying []int, c C
 }
 
 // place is where row i stands in [0, 1), by a hash of its id or group and the seed.
-func (c Columns) place(how string, seed uint64, i int) float64 {
+func (c SplitBy) place(how string, seed uint64, i int) float64 {
 	of := c.IDs[i]
 	if how == ByGroup && c.Group[i] >= 0 {
 		of = uint64(c.Group[i])

@@ -10,7 +10,7 @@ import (
 
 func TestSplit(t *testing.T) {
 	const n = 4000
-	c := Columns{IDs: make([]uint64, n), Group: make([]int32, n), Time: make([]int64, n)}
+	c := SplitBy{IDs: make([]uint64, n), Group: make([]int32, n), Time: make([]int64, n)}
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range n {
 		c.IDs[i], c.Group[i], c.Time[i] = uint64(i/2), int32(r.IntN(500)), int64(r.IntN(300))
@@ -46,14 +46,14 @@ func TestSplit(t *testing.T) {
 	for _, bad := range []struct {
 		how   string
 		share float64
-		c     Columns
+		c     SplitBy
 		want  string
 	}{
-		{ByTime, .5, Columns{}, "timestamp"},
-		{ByGroup, .5, Columns{}, "group"},
-		{"week", .5, Columns{}, "week"},
+		{ByTime, .5, SplitBy{}, "timestamp"},
+		{ByGroup, .5, SplitBy{}, "group"},
+		{"week", .5, SplitBy{}, "week"},
 		{Random, 0, c, "share"},
-		{ByTime, .5, Columns{Time: make([]int64, n)}, "leaves 0"},
+		{ByTime, .5, SplitBy{Time: make([]int64, n)}, "leaves 0"},
 	} {
 		if _, _, err := Split(bad.how, bad.share, 1, n, bad.c); err == nil || !strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%s: %v, want %q", bad.how, err, bad.want)

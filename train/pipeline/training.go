@@ -1,12 +1,8 @@
 package pipeline
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"io"
-	"slices"
-	"strconv"
 
 	"opl/policies/policyfile"
 	"opl/train"
@@ -60,30 +56,4 @@ func TrainingOf(f *policyfile.File) (Training, error) {
 		return t, fmt.Errorf("the policy file's training: %w", err)
 	}
 	return t, nil
-}
-
-// WriteCurve writes the curve as CSV.
-func (t Training) WriteCurve(w io.Writer) error {
-	head := []string{"stage", "prior_scale", "epoch", "objective", "effective"}
-	fixed := len(head)
-	for _, p := range t.Curve {
-		for _, term := range p.Terms {
-			if !slices.Contains(head[fixed:], term.Name) {
-				head = append(head, term.Name)
-			}
-		}
-	}
-	c := csv.NewWriter(w)
-	c.Write(head)
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	for _, p := range t.Curve {
-		row := make([]string, len(head))
-		copy(row, []string{p.Stage, number(p.Scale), strconv.Itoa(p.Epoch), p.Objective.String(), number(p.Effective)})
-		for _, term := range p.Terms {
-			row[fixed+slices.Index(head[fixed:], term.Name)] = number(term.Value)
-		}
-		c.Write(row)
-	}
-	c.Flush()
-	return c.Error()
 }

@@ -26,7 +26,7 @@ func TestClusters_CountAsOneInEveryGuarantee(t *testing.T) {
 				return j.Fixed(uniform, provenance.FixedBefore(), all, certify.Options{})
 			},
 			"Probabilities": func() (*provenance.Certificate, error) {
-				return j.Probabilities(make([]float64, 400), provenance.FixedBefore(), certify.Options{})
+				return j.Target(nil, make([]float64, 400), provenance.FixedBefore(), certify.Options{})
 			},
 			"Posterior": func() (*provenance.Certificate, error) {
 				return j.Posterior(propensity.Gaussian{}, posterior(make([]float64, 12)), all, certify.Options{})

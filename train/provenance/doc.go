@@ -11,7 +11,7 @@
 //	Judge.Posterior      a posterior that was learned in memory, on rows of the log
 //	Judge.Chunks         a mixture of policies, each taught by rows before those that certify it
 //	Judge.File           the policy of a file, on the log it was learned from or a later one
-//	Judge.Probabilities  a fixed policy, known by its probabilities of the logged actions
+//	Judge.Target         a fixed policy, known by its probabilities, of the logged actions alone if need be
 //	Pool.File            the policy of a file, on several logs together, at any time
 //
 // # What a policy file records

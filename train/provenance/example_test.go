@@ -24,7 +24,7 @@ func Example() {
 		l.Propensity = append(l.Propensity, .5)
 		left = append(left, float64(1-a))
 	}
-	c, err := provenance.New(l).Probabilities(left, provenance.FixedBefore(), certify.Options{})
+	c, err := provenance.New(l).Target(nil, left, provenance.FixedBefore(), certify.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -213,7 +213,7 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 	case rows > 0 && j.partial != nil:
 		return o, withhold("%d rows of these files taught a policy that logged what this policy was learned from, "+
 			"and a shard by files does not see whether they are of the very log that did, of which no row may "+
-			"certify: leave setting shard-by out", rows)
+			"certify: leave setting shard out", rows)
 	case rows > 0:
 		if o.Relation == Fresh {
 			o.Relation = Ancestral

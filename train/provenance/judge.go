@@ -300,14 +300,8 @@ func (j *Judge) lasting(rows []int, o certify.Options, on *Circumstances) ([]int
 	return kept[0], nil
 }
 
-// Probabilities certifies a fixed policy by π(a_i|x_i) of each row, on all rows. Refused as
-// [Judge.Fixed].
-func (j *Judge) Probabilities(pi []float64, from Origin, o certify.Options) (*Certificate, error) {
-	return j.Target(nil, pi, from, o)
-}
-
-// Target certifies a policy whose probabilities of all actions are known: pi writes π(·|x_i) of the
-// actions that row i offers to dst. If the log has all propensities, too, and the statement is for
+// Target certifies a fixed policy on all rows: pi writes π(·|x_i) of the actions that row i offers to dst; nil: logged
+// has π(a_i|x_i) of each row alone. Refused as [Judge.Fixed]. If the log has all propensities, too, and the statement is for
 // one look, a model learned from rows before ([online.Learn]) makes the bound tighter. For a target
 // that is better, Target also finds the strength. Requirements of other outcomes make the
 // certificate's Decision.

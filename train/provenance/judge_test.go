@@ -108,21 +108,21 @@ func TestAdmits_RefusesLogsThatCertifyNothing(t *testing.T) {
 		withheld(t, "Admits", j.Admits(), c.want)
 		_, err := j.Posterior(propensity.Gaussian{}, posterior(make([]float64, 12)), upTo(0, 400), certify.Options{})
 		withheld(t, "Posterior", err, c.want)
-		_, err = j.Probabilities(slices.Repeat([]float64{.5}, 400), provenance.FixedBefore(), certify.Options{})
+		_, err = j.Target(nil, slices.Repeat([]float64{.5}, 400), provenance.FixedBefore(), certify.Options{})
 		withheld(t, "Probabilities", err, c.want)
 	}
 	log := example(400)
 	pi := slices.Repeat([]float64{.5}, 400)
-	_, err := provenance.New(log).Probabilities(pi, provenance.Origin{}, certify.Options{})
+	_, err := provenance.New(log).Target(nil, pi, provenance.Origin{}, certify.Options{})
 	withheld(t, "no origin", err, "not said where the policy comes from")
-	if _, err := provenance.New(log).Probabilities(pi, provenance.FixedBefore(), certify.Options{}); err != nil {
+	if _, err := provenance.New(log).Target(nil, pi, provenance.FixedBefore(), certify.Options{}); err != nil {
 		t.Error(err)
 	}
 	log.Group = make([]int32, 400)
 	for i := range log.Group {
 		log.Group[i] = int32(i / 20)
 	}
-	c, err := provenance.New(log).Probabilities(pi, provenance.FixedBefore(), certify.Options{})
+	c, err := provenance.New(log).Target(nil, pi, provenance.FixedBefore(), certify.Options{})
 	if err != nil || c.Statement().Groups != 20 || c.Statement().N != 400 {
 		t.Errorf("groups: %v", err)
 	}
@@ -162,7 +162,7 @@ func TestTarget_LearnsItsModelFromRowsBefore(t *testing.T) {
 	if j.Clusters() == nil {
 		t.Fatal("copies are no clusters")
 	}
-	plain, err := j.Probabilities(logged, provenance.FixedBefore(), certify.Options{})
+	plain, err := j.Target(nil, logged, provenance.FixedBefore(), certify.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestStatement_IsNotBetterIfTheLogContradicts(t *testing.T) {
 	}
 	state := func(l *logs.Log, pi []float64) provenance.Statement {
 		t.Helper()
-		c, err := provenance.New(l).Force().Probabilities(pi, provenance.FixedBefore(), certify.Options{})
+		c, err := provenance.New(l).Force().Target(nil, pi, provenance.FixedBefore(), certify.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +291,7 @@ func TestStatement_IsNotBetterIfTheLogContradicts(t *testing.T) {
 		inspect.Draws: provenance.Doubted, inspect.Selection: provenance.Doubted, inspect.Sequence: provenance.Doubted,
 		inspect.Drift: provenance.Better, inspect.IDs: provenance.Better, "": provenance.Better,
 	} {
-		c, err := provenance.Finding(sound, about).Probabilities(first(sound, 1), provenance.FixedBefore(), certify.Options{})
+		c, err := provenance.Finding(sound, about).Target(nil, first(sound, 1), provenance.FixedBefore(), certify.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +304,7 @@ func TestStatement_IsNotBetterIfTheLogContradicts(t *testing.T) {
 	for i := range 3 {
 		tiny.Propensity[i], tiny.Cost[i], tiny.Action[i] = 1e-30, -1, 0
 	}
-	_, err := provenance.New(tiny).Force().Probabilities(first(tiny, 1), provenance.FixedBefore(), certify.Options{})
+	_, err := provenance.New(tiny).Force().Target(nil, first(tiny, 1), provenance.FixedBefore(), certify.Options{})
 	withheld(t, "propensities of 1e-30", err, "more than the largest reward there is")
 }
 

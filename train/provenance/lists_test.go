@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"opl/train/bench/worlds"
+	"opl/testdata/lists"
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -17,7 +17,7 @@ import (
 )
 
 // listLog is a log of n lists of a world.
-func listLog(t *testing.T, w worlds.ListWorld, n int, seed uint64, o logs.Options) *logs.Log {
+func listLog(t *testing.T, w lists.World, n int, seed uint64, o logs.Options) *logs.Log {
 	t.Helper()
 	var text bytes.Buffer
 	if err := w.Write(&text, n, seed); err != nil {
@@ -82,7 +82,7 @@ func certified(t *testing.T, log *logs.Log) (provenance.Statement, error) {
 
 // A statement about lists counts lists, is that of the formula for each assumption, and names it.
 func TestLists_AreCertifiedWhole(t *testing.T) {
-	for _, w := range worlds.Lists() {
+	for _, w := range lists.All() {
 		guaranteed := map[string]float64{}
 		for _, assume := range certify.Assumptions() {
 			log := listLog(t, w, 1500, 1, logs.Options{Assume: assume})
@@ -141,8 +141,8 @@ func TestLists_FailAsRarelyAsPromised(t *testing.T) {
 	if os.Getenv("OPL_LONG") != "" {
 		draws, n = 400, 500
 	}
-	for _, w := range worlds.Lists() {
-		value, logging := w.Value(20000, 1, func(_ worlds.ListVisit, left []int, _ int) []float64 {
+	for _, w := range lists.All() {
+		value, logging := w.Value(20000, 1, func(_ lists.Visit, left []int, _ int) []float64 {
 			return backwards(left)
 		})
 		for _, assume := range certify.Assumptions() {
@@ -243,7 +243,7 @@ func TestLists_DoubtsAnAssumptionThatDoesNotHold(t *testing.T) {
 	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
 		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
 	}
-	for _, w := range worlds.Lists() {
+	for _, w := range lists.All() {
 		for _, assume := range certify.Assumptions() {
 			worst := inspect.Fine
 			found := provenance.New(listLog(t, w, 6000, 3, logs.Options{Assume: assume})).Found()

@@ -69,7 +69,7 @@ func (j *Judge) Partial(ctx context.Context, p *policyfile.Policy, o Options) (P
 		return out, unusable("the log is unusable", j.found.Findings[0])
 	case !j.log.HasIDs():
 		return out, withhold("a shard by files knows rows of the others' files by decision_id alone, and the log " +
-			"has none: a decision must count once, whatever file it is in; log one, or leave setting shard-by out")
+			"has none: a decision must count once, whatever file it is in; log one, or leave setting shard out")
 	case o.Fresh:
 		return out, withhold("a shard by files does not see whether its rows are of the log that the policy was " +
 			"learned from, which setting fresh is about: leave one of them out")
@@ -243,7 +243,7 @@ func together(all []*Partial) (on Circumstances, err error) {
 	}
 	on.Notes = inspect.MergeNotes(notes)
 	ids, groups := inspect.Across(found)
-	const cut = "%s: %s: cut the files so that %s in one shard, or leave setting shard-by out"
+	const cut = "%s: %s: cut the files so that %s in one shard, or leave setting shard out"
 	switch {
 	case ids != "":
 		return on, withhold(cut, ids, "a decision must count once", "its rows are")
@@ -260,7 +260,7 @@ func together(all []*Partial) (on Circumstances, err error) {
 				return own.Severity > inspect.Fine // which its shard has judged
 			}) {
 			return on, withhold("%s: %s: %s; rows of files of several shards seem to belong together: leave "+
-				"setting shard-by out",
+				"setting shard out",
 				f.Check, f.Measured, f.Means)
 		}
 	}

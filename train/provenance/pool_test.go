@@ -344,11 +344,11 @@ func TestAnyTime_RefusesWhatDependsOnLaterLooks(t *testing.T) {
 	pi := slices.Repeat([]float64{.3}, 1200)
 	third := func(dst []float64, _ int) error { copy(dst, []float64{.3, .3, .4}); return nil }
 	j := collect(t, twice)
-	if _, err := j.Probabilities(pi, provenance.FixedBefore(), certify.Options{}); err != nil {
+	if _, err := j.Target(nil, pi, provenance.FixedBefore(), certify.Options{}); err != nil {
 		t.Error(err)
 	}
 	const want = "rows written twice"
-	_, err := j.Probabilities(pi, provenance.FixedBefore(), o)
+	_, err := j.Target(nil, pi, provenance.FixedBefore(), o)
 	withheld(t, "Probabilities", err, want)
 	_, err = j.Fixed(third, provenance.FixedBefore(), upTo(0, 1200), o)
 	withheld(t, "Fixed", err, want)
@@ -359,13 +359,13 @@ func TestAnyTime_RefusesWhatDependsOnLaterLooks(t *testing.T) {
 	for i := range visits {
 		visits[i].Context, visits[i].Group = visits[i-i%3].Context, fmt.Sprint("v", i/3)
 	}
-	if c, err := collect(t, visits).Probabilities(pi[:600], provenance.FixedBefore(), o); err != nil || c.Statement().Groups != 199 {
+	if c, err := collect(t, visits).Target(nil, pi[:600], provenance.FixedBefore(), o); err != nil || c.Statement().Groups != 199 {
 		t.Errorf("visits: %v", err)
 	}
 	for i := 7; i < len(visits); i += 15 { // one row alone is within what inspect takes for chance
 		visits[i].Group = ""
 	}
-	_, err = collect(t, visits).Probabilities(pi[:600], provenance.FixedBefore(), o)
+	_, err = collect(t, visits).Target(nil, pi[:600], provenance.FixedBefore(), o)
 	withheld(t, "a visit in pieces", err, "repeated contexts")
 
 	ids := slices.Concat(d, rows{seed: 3, d: 4}.draw(600))
@@ -377,13 +377,13 @@ func TestAnyTime_RefusesWhatDependsOnLaterLooks(t *testing.T) {
 	if err != nil || c.Statement().N != 1100-30 || !strings.Contains(strings.Join(c.Statement().Notes, ""), "30 rows have the decision_id of a row before") {
 		t.Errorf("Fixed: %v", err)
 	}
-	if c, err = j.Probabilities(pi, provenance.FixedBefore(), o); err != nil || c.Statement().N != 1200-30 {
+	if c, err = j.Target(nil, pi, provenance.FixedBefore(), o); err != nil || c.Statement().N != 1200-30 {
 		t.Errorf("Probabilities: %v", err)
 	}
 	for i := range ids { // a repeated id joins no groups
 		ids[i].Group = fmt.Sprint(i / 4)
 	}
-	if c, err = collect(t, ids).Probabilities(pi, provenance.FixedBefore(), o); err != nil || c.Statement().Groups != 300-1-7 { // the last, and seven of repeated ids
+	if c, err = collect(t, ids).Target(nil, pi, provenance.FixedBefore(), o); err != nil || c.Statement().Groups != 300-1-7 { // the last, and seven of repeated ids
 		t.Errorf("groups: %v, %+v", err, c)
 	}
 	if _, err := j.Posterior(propensity.Gaussian{}, posterior(make([]float64, 12)), upTo(0, 10), o); err == nil {

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,11 +27,10 @@ import (
 type PageOptions struct {
 	// that the records were made with, for what its entries are called; none: library.Standard()
 	Library library.Library
-	Formats []string // of figures, see figure.Formats; empty: png and svg
-	Command string   // that made the records, for the page
-	Curves  bool     // learning curves too, of records that have them
-	Grid    string   // the file of a grid of one's own: the page shows it, and no verdicts on the paper
-	DPI     int      // of PNG figures, learning curves at half of it; 0: 300
+	Command string // that made the records, for the page
+	Curves  bool   // learning curves too, of records that have them
+	Grid    string // the file of a grid of one's own: the page shows it, and no verdicts on the paper
+	DPI     int    // of PNG figures, learning curves at half of it; 0: 300
 }
 
 // Names of the files that WriteAll writes, beside the figures.
@@ -40,8 +38,7 @@ const (
 	PageFile        = "report.md"
 	RunsFile        = "runs.csv"
 	PointsFile      = "points.csv"
-	VerdictsFile    = "verdicts.csv"
-	VerdictsJSON    = "verdicts.json"
+	VerdictsFile    = "verdicts.json"
 	CurvesFile      = "curves.csv"
 	CurvesDirectory = "curves"
 )
@@ -74,8 +71,7 @@ func WriteAll(dir string, recs []train.Record, o PageOptions) error {
 		writeFile(dir, PointsFile, func(w io.Writer) error { return writePoints(w, slices.Concat(p.pts...)) }))
 	if p.verdicts != nil {
 		err = errors.Join(err,
-			writeFile(dir, VerdictsFile, func(w io.Writer) error { return writeVerdicts(w, p.verdicts) }),
-			writeFile(dir, VerdictsJSON, func(w io.Writer) error { return encodeJSON(w, p.verdicts) }))
+			writeFile(dir, VerdictsFile, func(w io.Writer) error { return encodeJSON(w, p.verdicts) }))
 	}
 	return errors.Join(err, writeFile(dir, PageFile, p.write))
 }
@@ -85,15 +81,6 @@ func newPage(recs []train.Record, o *PageOptions) (*page, error) {
 	recs = canonical(recs)
 	if len(recs) == 0 {
 		return nil, errors.New("report: no records to show")
-	}
-	if len(o.Formats) == 0 {
-		o.Formats = []string{"png", "svg"}
-	}
-	for _, f := range o.Formats {
-		if !slices.Contains(figure.Formats(), f) {
-			return nil, fmt.Errorf("report: unknown figure format %q (known: %s)", f,
-				strings.Join(figure.Formats(), ", "))
-		}
 	}
 	if o.Library.Objectives == nil {
 		o.Library = library.Standard()
@@ -171,7 +158,7 @@ func (p *page) writeCurves(dir string) error {
 }
 
 func writeDrawing(dir string, d figure.Figure, o PageOptions) error {
-	for _, format := range o.Formats {
+	for _, format := range []string{"png", "svg"} {
 		b, err := d.Encode(format, o.DPI)
 		if err != nil {
 			return err
@@ -205,20 +192,6 @@ func encodeJSON(w io.Writer, x any) error {
 }
 
 // writeVerdicts writes a line for every comparison of every verdict.
-func writeVerdicts(w io.Writer, vs []Verdict) error {
-	lines := [][]string{{"conclusion", "claim", "lambda", "verdict", "what", "test", "status",
-		"estimate", "lower", "upper", "seeds", "pairs", "least", "least_at", "incomplete"}}
-	for _, v := range vs {
-		for _, x := range v.Comparisons {
-			lines = append(lines, []string{fmt.Sprint(v.Conclusion), v.Claim, v.Lambda, string(v.Status), x.What,
-				string(x.Test), string(x.Status),
-				x.Estimate.String(), x.Lower.String(), x.Upper.String(), fmt.Sprint(x.Seeds), fmt.Sprint(x.Pairs),
-				x.Least.String(), x.LeastAt, x.Incomplete})
-		}
-	}
-	return csv.NewWriter(w).WriteAll(lines)
-}
-
 // sections are what report.md and the page to share both say: the verdicts, the figures with their numbers, the grid.
 func (p *page) sections() (all []html.Section) {
 	if p.verdicts != nil {
@@ -251,7 +224,7 @@ func (p *page) write(w io.Writer) error {
 	fmt.Fprintf(w, "%d runs: [%s](%s), a line each; [%s](%s), the points of the figures with mean, standard "+
 		"deviation and count.\n\n", len(p.recs), RunsFile, RunsFile, PointsFile, PointsFile)
 	if p.verdicts != nil {
-		fmt.Fprintf(w, "The verdicts: [%s](%s), [%s](%s).\n\n", VerdictsFile, VerdictsFile, VerdictsJSON, VerdictsJSON)
+		fmt.Fprintf(w, "The verdicts: [%s](%s).\n\n", VerdictsFile, VerdictsFile)
 	}
 	for _, s := range p.sections() {
 		if err := p.writeSection(w, s); err != nil {
@@ -272,13 +245,7 @@ func (p *page) writeSection(w io.Writer, s html.Section) error {
 		fmt.Fprintf(w, "    %s\n\n", strings.ReplaceAll(strings.TrimSpace(s.Code), "\n", "\n    "))
 	}
 	for _, f := range s.Figures {
-		if slices.Contains(p.options.Formats, "pdf") {
-			fmt.Fprintf(w, "[%s.pdf](%s.pdf)\n\n", f.Name, f.Name)
-		}
-		if format := p.options.Formats[0]; format != "pdf" {
-			fmt.Fprintf(w, "![%s](%s.%s)\n\n", s.Title, f.Name, format)
-		}
-		fmt.Fprintf(w, "%s\n\n", f.Caption)
+		fmt.Fprintf(w, "![%s](%s.png)\n\n%s\n\n", s.Title, f.Name, f.Caption)
 	}
 	for i, t := range s.Tables {
 		begin, end := "", "\n"

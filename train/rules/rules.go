@@ -133,14 +133,6 @@ func (n *Node) goesLeft(x []float64) bool {
 	return x[n.Feature] <= n.Cut
 }
 
-// Depth is the number of splits on the longest way to a leaf.
-func (n *Node) Depth() int {
-	if n.Left == nil {
-		return 0
-	}
-	return 1 + max(n.Left.Depth(), n.Right.Depth())
-}
-
 // Forest is the tree as a layer of in features and K outputs, 1 for the action that it plays and 0 for the others.
 // It is the same tree K times: a node that sends missing values elsewhere is two nodes.
 func (n *Node) Forest(in, k int) *features.Forest {

@@ -1,17 +1,19 @@
-package worlds
+// Package lists draws logs of lists whose true value is known, for tests of what estimates and guarantees assume.
+package lists
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 
 	"opl/policies/features"
 )
 
-// ListWorld is a population of contexts in which lists of Slots of K items are shown, whose true value is known.
-type ListWorld struct {
+// World is a population of contexts in which lists of Slots of K items are shown, whose true value is known.
+type World struct {
 	Name, About string
 	K, Slots    int
 	// Uniform says that lists are logged in random order; else by a Plackett–Luce policy of the context.
@@ -23,9 +25,9 @@ type ListWorld struct {
 // examined is how often people look at a slot.
 func examined(l int) float64 { return 1 / float64(l+1) }
 
-// Lists lists worlds, one for each assumption that an estimator may make of rewards of slots.
-func Lists() []ListWorld {
-	return []ListWorld{
+// All lists worlds, one for each assumption that an estimator may make of rewards of slots.
+func All() []World {
+	return []World{
 		{Name: "independence", About: "a click depends on the item and its slot", K: 5, Slots: 3, Uniform: true,
 			Click: func(u []float64, l int) float64 { return examined(l) * u[l] }},
 		{Name: "cascade", About: "who has clicked above mostly leaves", K: 5, Slots: 3,
@@ -49,20 +51,20 @@ func Lists() []ListWorld {
 	}
 }
 
-// ListVisit is a context with what is true of it.
-type ListVisit struct {
+// Visit is a context with what is true of it.
+type Visit struct {
 	Context    []features.Value
 	Attraction []float64 // of each item, in (0, 1)
 	Scores     []float64 // of the logging policy
 }
 
 // Visit draws a context.
-func (w ListWorld) Visit(r *rand.Rand) ListVisit {
-	x := normals(r, 2, 1)
-	v := ListVisit{Context: numbers(x...)}
+func (w World) Visit(r *rand.Rand) Visit {
+	x := []float64{r.NormFloat64(), r.NormFloat64()}
+	v := Visit{Context: []features.Value{{Name: "x0", Number: x[0]}, {Name: "x1", Number: x[1]}}}
 	for a := range w.K {
 		side := float64(2*(a%2) - 1)
-		u := sigmoid(1.5*side*x[0] + 0.5*float64(a-w.K/2)*x[1])
+		u := 1 / (1 + math.Exp(-1.5*side*x[0]-0.5*float64(a-w.K/2)*x[1]))
 		v.Attraction = append(v.Attraction, u)
 		score := 0.
 		if !w.Uniform {
@@ -74,7 +76,7 @@ func (w ListWorld) Visit(r *rand.Rand) ListVisit {
 }
 
 // Write writes n decisions as JSON Lines.
-func (w ListWorld) Write(to io.Writer, n int, seed uint64) error {
+func (w World) Write(to io.Writer, n int, seed uint64) error {
 	r, out := rand.New(rand.NewPCG(seed, 11)), json.NewEncoder(to)
 	type line struct {
 		ID         string             `json:"decision_id"`
@@ -121,22 +123,39 @@ func numbered(k int) []int {
 	return all
 }
 
-// remaining are the probabilities of items that are left, by scores of all.
+// remaining are the probabilities of items that are left, a softmax of their scores.
 func remaining(scores []float64, left []int) []float64 {
-	some := make([]float64, len(left))
-	for j, a := range left {
-		some[j] = scores[a]
+	p, most, sum := make([]float64, len(left)), math.Inf(-1), 0.
+	for _, a := range left {
+		most = max(most, scores[a])
 	}
-	return softmax(some, 0)
+	for j, a := range left {
+		p[j] = math.Exp(scores[a] - most)
+		sum += p[j]
+	}
+	for j := range p {
+		p[j] /= sum
+	}
+	return p
+}
+
+// draw returns the place at which the sum of probabilities passes u.
+func draw(p []float64, u float64) int {
+	for a, q := range p {
+		if u -= q; u < 0 {
+			return a
+		}
+	}
+	return len(p) - 1
 }
 
 // Value is the mean over slots of the true probability of a click, over m visits, under a policy that gives the
 // probabilities of the items that are left, and under the logging policy: every list is enumerated.
-func (w ListWorld) Value(m int, seed uint64, policy func(v ListVisit, left []int, slot int) []float64) (value,
+func (w World) Value(m int, seed uint64, policy func(v Visit, left []int, slot int) []float64) (value,
 	logging float64) {
 	r := rand.New(rand.NewPCG(seed, 12))
-	var sum func(v ListVisit, left []int, list []float64, of func(v ListVisit, left []int, slot int) []float64) float64
-	sum = func(v ListVisit, left []int, list []float64, of func(v ListVisit, left []int, slot int) []float64) (s float64) {
+	var sum func(v Visit, left []int, list []float64, of func(v Visit, left []int, slot int) []float64) float64
+	sum = func(v Visit, left []int, list []float64, of func(v Visit, left []int, slot int) []float64) (s float64) {
 		if len(list) == w.Slots {
 			for l := range list {
 				s += w.Click(list, l) / float64(w.Slots)
@@ -152,7 +171,7 @@ func (w ListWorld) Value(m int, seed uint64, policy func(v ListVisit, left []int
 	for range m {
 		v := w.Visit(r)
 		value += sum(v, numbered(w.K), nil, policy) / float64(m)
-		logging += sum(v, numbered(w.K), nil, func(v ListVisit, left []int, _ int) []float64 {
+		logging += sum(v, numbered(w.K), nil, func(v Visit, left []int, _ int) []float64 {
 			return remaining(v.Scores, left)
 		}) / float64(m)
 	}
