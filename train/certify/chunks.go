@@ -77,7 +77,7 @@ func chunked(chunks []Chunk, log Log, o Options) (*sums, []float64, error) {
 	}
 	weights := make([]float64, len(chunks))
 	for u := range s.clusters() {
-		cluster := s.rows[s.first[u]:s.first[u+1]]
+		cluster := s.rows[s.start(u):s.start(u+1)]
 		for _, r := range cluster {
 			if of[r] != of[cluster[0]] {
 				return nil, nil, fmt.Errorf("certify: rows %d and %d depend on one another, and are of chunks %d "+

@@ -25,21 +25,27 @@ func (e Estimate) Tells() bool { return e.Weight >= 0.5 }
 
 // SelfNormalized estimates a reward from π(a_i|x_i), π₀(a_i|x_i) and c_i of n rows.
 func SelfNormalized(pi, pi0, cost []float64) Estimate {
+	return SelfNormalizedRows(len(pi), func(i int) (w, c float64) { return pi[i] / pi0[i], cost[i] })
+}
+
+// SelfNormalizedRows is SelfNormalized by a function that returns the weight π(a_i|x_i)/π₀(a_i|x_i) and c_i of a row.
+func SelfNormalizedRows(n int, row func(i int) (w, cost float64)) Estimate {
 	var sums, squares, rewards, spread kernel.Sum
-	for i, p := range pi {
-		w := p / pi0[i]
+	for i := range n {
+		w, c := row(i)
 		sums.Add(w)
 		squares.Add(w * w)
-		rewards.Add(-w * cost[i])
+		rewards.Add(-w * c)
 	}
-	e := Estimate{Rows: len(pi)}
+	e := Estimate{Rows: n}
 	sum, square, reward := sums.Value(), squares.Value(), rewards.Value()
 	if !(sum > 0) {
 		return e
 	}
-	e.Reward, e.Effective, e.Weight = reward/sum, sum*sum/square, sum/float64(len(pi))
-	for i, p := range pi {
-		d := p / pi0[i] * (-cost[i] - e.Reward)
+	e.Reward, e.Effective, e.Weight = reward/sum, sum*sum/square, sum/float64(n)
+	for i := range n {
+		w, c := row(i)
+		d := w * (-c - e.Reward)
 		spread.Add(d * d)
 	}
 	e.SE = math.Sqrt(spread.Value()) / sum

@@ -21,7 +21,7 @@ type sums struct {
 	choosing bool      // see [Log]
 	o        Options
 	rows     []int    // that certify, those of a group next to each other
-	first    []int    // of each cluster among rows, and the end
+	first    []int    // of each cluster among rows, and the end; nil: each row is one
 	pooled   struct { // of other logs, in the sums of the kinds
 		rows, clusters, plain int
 		cost                  float64
@@ -93,13 +93,8 @@ func newSums(log Log, rows []int, o Options) *sums {
 				s.first = append(s.first, i)
 			}
 		}
-	} else {
-		s.first = make([]int, 0, len(rows)+1)
-		for i := range rows {
-			s.first = append(s.first, i)
-		}
+		s.first = append(s.first, len(rows))
 	}
-	s.first = append(s.first, len(rows))
 	s.kinds = make([]kind, 1) // ls
 	switch {
 	case len(o.Models) == 0:
@@ -163,7 +158,20 @@ func (s *sums) without(reason string) {
 }
 
 // clusters is the number of groups, or of rows that have none.
-func (s *sums) clusters() int { return len(s.first) - 1 }
+func (s *sums) clusters() int {
+	if s.first == nil {
+		return len(s.rows)
+	}
+	return len(s.first) - 1
+}
+
+// start is the place among rows of the first one of a cluster; of the number of clusters, the end.
+func (s *sums) start(cluster int) int {
+	if s.first == nil {
+		return cluster
+	}
+	return s.first[cluster]
+}
 
 // estimate is X for one ℓ of the action b of a row, less shift: the row's cost for the gain.
 type estimate struct {
@@ -317,7 +325,7 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 	one := make([]float64, most)
 	for first := 0; first < s.clusters(); first += block {
 		last := min(s.clusters(), first+block)
-		rows := s.rows[s.first[first]:s.first[last]]
+		rows := s.rows[s.start(first):s.start(last)]
 		all, w, err := s.played(pi, logged, rows, one)
 		if err != nil {
 			return err
@@ -327,13 +335,13 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 			scratch, risk, gain := make([]float64, most), make([]float64, ells), make([]float64, ells)
 			against := s.o.contrast()
 			for u := from; u < to; u++ {
-				m := float64(s.first[u+1] - s.first[u])
+				m := float64(s.start(u+1) - s.start(u))
 				for j := range into {
 					p := &into[j]
 					clear(risk)
 					clear(gain)
-					for at := s.first[u]; at < s.first[u+1]; at++ {
-						i := at - s.first[first]
+					for at := s.start(u); at < s.start(u+1); at++ {
+						i := at - s.start(first)
 						pi := all[i]
 						e, err := s.row(rows[i], p.model, pi, scratch)
 						if err != nil {
@@ -434,7 +442,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior, log Enco
 	some := s.draws == 0 && !slices.ContainsFunc(s.kinds, func(p kind) bool { return p.model != nil })
 	return s.over(0, s.clusters(), func(from, to int, into []kind) error {
 		var rows, at []int // at: of the row among s.rows
-		for i := s.first[from]; i < s.first[to]; i++ {
+		for i := s.start(from); i < s.start(to); i++ {
 			if !some || s.cost[s.rows[i]] != 0 {
 				rows, at = append(rows, s.rows[i]), append(at, i)
 			}
@@ -451,10 +459,10 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior, log Enco
 			if err != nil {
 				return
 			}
-			for s.first[cluster+1] <= at[i] {
+			for s.start(cluster+1) <= at[i] {
 				cluster++
 			}
-			m := float64(s.first[cluster+1] - s.first[cluster])
+			m := float64(s.start(cluster+1) - s.start(cluster))
 			clear(pi)
 			for range draws {
 				if s.draws > 0 {

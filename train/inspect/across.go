@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"opl/policies/policyfile"
+	"opl/train/internal/keys"
 )
 
 // traces are what tells rows of one shard that depend on rows of another: all ids and groups, and of rows that may
@@ -40,7 +41,7 @@ const (
 func (l *log) traces(shards int) (t traces) {
 	if l.ids {
 		t.IDs = slices.Clone(l.Keys)
-		sortKeys(t.IDs)
+		keys.Sort(t.IDs)
 	}
 	if names := l.GroupHashes(); l.Group != nil && names != nil {
 		for _, g := range l.Group {
@@ -117,7 +118,7 @@ func (l *log) stretches(shards int) (all []stretches) {
 			if nats[end]-nats[at+1] < enough { // the first row of a stretch has another before it elsewhere
 				ended = false
 			} else {
-				p := place{at, mix(h)}
+				p := place{at, keys.Mix(h)}
 				for len(least) > 0 && least[len(least)-1].hash >= p.hash {
 					least = least[:len(least)-1]
 				}
@@ -149,9 +150,9 @@ func (l *log) sample() (level int, rows policyfile.Hashes) {
 		level++
 	}
 	of, many := map[uint64]int{}, [65]int{}
-	for _, i := range l.order {
+	for _, i := range l.inTime(0, l.n) {
 		c := l.contexts[i]
-		if zeros := bits.LeadingZeros64(mix(c)); zeros >= level && of[c] < perContext {
+		if zeros := bits.LeadingZeros64(keys.Mix(c)); zeros >= level && of[c] < perContext {
 			of[c]++
 			many[zeros]++
 		}
@@ -164,9 +165,9 @@ func (l *log) sample() (level int, rows policyfile.Hashes) {
 		kept -= many[level]
 	}
 	clear(of)
-	for t, i := range l.order {
+	for t, i := range l.inTime(0, l.n) {
 		c := l.contexts[i]
-		if bits.LeadingZeros64(mix(c)) < level || of[c] == perContext {
+		if bits.LeadingZeros64(keys.Mix(c)) < level || of[c] == perContext {
 			continue
 		}
 		of[c]++
@@ -265,7 +266,7 @@ func (l *log) repeatsAcross(parts []*Partial, byTime bool) {
 	var rows []row
 	for k, part := range parts {
 		for s := part.Traces.Sample; len(s) >= perSampled; s = s[perSampled:] {
-			if bits.LeadingZeros64(mix(s[1])) >= level {
+			if bits.LeadingZeros64(keys.Mix(s[1])) >= level {
 				rows = append(rows, row{s[0], s[1], s[2], math.Float64frombits(s[3]), k})
 			}
 		}

@@ -3,6 +3,8 @@ package inspect
 import (
 	"fmt"
 	"math"
+
+	"opl/train/internal/keys"
 )
 
 // again looks for a stretch of rows that the log has twice, as a file that was appended to itself has: the same
@@ -33,7 +35,7 @@ func (l *log) again() {
 	same := func(i, j int) bool { return l.Action[i] == l.Action[j] && l.Cost[i] == l.Cost[j] }
 	var h uint64
 	var foretold float64
-	first, some := make(map[uint64]int, l.n/w), newFilter(l.n/w)
+	first, some := make(map[uint64]int, l.n/w), keys.NewFilter(l.n/w)
 	for end := 1; end <= l.n; end++ {
 		h, foretold = h*rolling+l.rowHash(end-1), foretold+l.said(end-1)
 		at := end - w // the stretch is of the rows from at on
@@ -43,13 +45,13 @@ func (l *log) again() {
 		if at < 0 {
 			continue
 		}
-		from, seen := 0, some.has(h)
+		from, seen := 0, some.Has(h)
 		if seen {
 			from, seen = first[h]
 		}
 		if !seen && at%w == 0 {
 			first[h] = at
-			some.add(h)
+			some.Add(h)
 		}
 		if !seen || from+w > at || foretold < enough || l.HasIDs() && l.Keys[from] == l.Keys[at] {
 			continue

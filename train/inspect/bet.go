@@ -18,6 +18,7 @@ import (
 
 	"opl/graph/kernel"
 	"opl/policies/propensity"
+	"opl/train/internal/keys"
 	"opl/train/regress"
 )
 
@@ -91,9 +92,9 @@ func logMean(x []float64) float64 { return floats.LogSumExp(x) - math.Log(float6
 type bets struct {
 	*reader
 	cluster []uint64
-	halves  [2][]int // rows by cluster
-	terms   [][]int  // features, and pairs of them, that are multiplied
-	width   int      // 1 + terms
+	halves  [2][]int32 // rows by cluster
+	terms   [][]int    // features, and pairs of them, that are multiplied
+	width   int        // 1 + terms
 	most    float64
 	guesses [2]guess // learned on half 0 and half 1
 	say     func() string
@@ -113,6 +114,7 @@ func (b *bets) shares(h int) (q shares, got []float64) {
 	q = shares{make([]float64, b.k), make([]float64, b.k), byContext{}}
 	got, want, all := make([]float64, b.k), make([]float64, b.k), 0.0
 	for _, i := range b.halves[h] {
+		i := int(i)
 		w, pi, k := b.omega(i), b.Pi0(i), b.Options(i)
 		got[b.Action[i]] += w
 		switch {
@@ -199,7 +201,7 @@ func (l *log) wins(e [2]float64, why func() string) {
 func (b *bets) run() (e [2]float64) {
 	if b.contexts == nil {
 		b.contexts = make([]uint64, b.n)
-		_, b.shared = sharing(b.contexts)
+		_, b.shared = keys.Sharing(b.contexts)
 	}
 	b.divide()
 	for f := range b.features {
@@ -249,11 +251,12 @@ var mostBetOn uint64 = 1 << 24
 // 50 which are all alike in action and cost, as rows that were written again are. (Where
 // actions follow the context against their propensities, rows of one context agree, too.)
 func (b *bets) divide() {
-	_, keys := b.Identity()
-	if b.doubts(IDs) {
-		keys = b.Keys
+	if _, b.cluster = b.Identity(); b.doubts(IDs) {
+		b.cluster = b.Keys
 	}
-	b.cluster = slices.Clone(keys)
+	if b.doubts(Repeats) || b.Group != nil {
+		b.cluster = slices.Clone(b.cluster)
+	}
 	if b.doubts(Repeats) {
 		of := map[uint64][]int{}
 		for i, x := range b.contexts {
@@ -271,29 +274,22 @@ func (b *bets) divide() {
 	}
 	for i, g := range b.Group {
 		if g >= 0 {
-			b.cluster[i] = mix(uint64(g) + 1<<40)
+			b.cluster[i] = keys.Mix(uint64(g) + 1<<40)
 		}
 	}
 	each := 1 + uint64(b.n)/mostBetOn
 	for h := range b.halves {
 		n := b.n / int(each)
-		b.halves[h] = make([]int, 0, n/2+n/64)
+		b.halves[h] = make([]int32, 0, n/2+n/64)
 	}
 	for i, u := range b.cluster {
-		if h := mix(u ^ 0x9e3779b97f4a7c15); each == 1 || h>>1%each == 0 {
-			b.halves[h&1] = append(b.halves[h&1], i)
+		if h := keys.Mix(u ^ 0x9e3779b97f4a7c15); each == 1 || h>>1%each == 0 {
+			b.halves[h&1] = append(b.halves[h&1], int32(i))
 		}
 	}
 	for _, rows := range b.halves {
-		sortRows(rows, b.cluster)
+		keys.SortRows(rows, b.cluster)
 	}
-}
-
-// mix spreads a hash over its bits (the finalizer of SplitMix64).
-func mix(h uint64) uint64 {
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
 }
 
 // omega is a row's weight over the largest.
@@ -313,7 +309,7 @@ type byContext map[uint64]float64
 
 func (t byContext) add(context uint64, a int32, w float64) {
 	t[context] += w
-	t[mix(context+uint64(a)+1)] += w
+	t[keys.Mix(context+uint64(a)+1)] += w
 }
 
 // shrunk is an action's share in rows of a context, as if q were that of 4 more.
@@ -322,7 +318,7 @@ func (t byContext) shrunk(context uint64, a int32, q float64) float64 {
 	if seen == 0 {
 		return q
 	}
-	return (t[mix(context+uint64(a)+1)] + 4*q) / (seen + 4)
+	return (t[keys.Mix(context+uint64(a)+1)] + 4*q) / (seen + 4)
 }
 
 // offset writes the logarithm of Σ π₀(a|x_i) exp(b_a) over the actions a of each class, π₀ = 1 if it is not known.
@@ -371,7 +367,7 @@ func (b *bets) learn(h int) guess {
 	most := max(1000, min(50_000, 3_000_000/(q.classes*(b.width+20))))
 	var rows []int
 	for at := 0; at < len(b.halves[h]); at += 1 + (len(b.halves[h])-1)/most {
-		rows = append(rows, b.halves[h][at])
+		rows = append(rows, int(b.halves[h][at]))
 	}
 	x := regress.Matrix{Width: b.width, Stride: b.width, Data: make([]float64, len(rows)*b.width)}
 	for r, i := range rows {
@@ -566,8 +562,8 @@ func (b *bets) play(all []guessing, kindsBet int) {
 				for j, v := range g.q {
 					ratio[j] += v * g.p
 				}
-				ratio[kinds] += g.p / float64(b.Options(i))
-				if n, weight = n+1, weight+b.omega(i); at+1 < len(rows) && from[h][at+1].cluster == g.cluster {
+				ratio[kinds] += g.p / float64(b.Options(int(i)))
+				if n, weight = n+1, weight+b.omega(int(i)); at+1 < len(rows) && from[h][at+1].cluster == g.cluster {
 					continue
 				}
 				for j := range won {
@@ -592,7 +588,7 @@ func (b *bets) inContext(i int, table byContext, q float64) float64 {
 }
 
 // several reports that more than one row may have the context of row i.
-func (l *log) several(i int) bool { return l.shared.bits != nil && l.shared.has(l.contexts[i]) }
+func (l *log) several(i int) bool { return l.shared.Has(l.contexts[i]) }
 
 // why names the features of the largest weights, and one place where actions and
 // propensities differ most, in at most 10,000 rows.

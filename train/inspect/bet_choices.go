@@ -187,13 +187,13 @@ type lesson struct {
 }
 
 // lesson reads as many rows as there is buffer for.
-func (o *options) lesson(of []int, shift []float64) *lesson {
+func (o *options) lesson(of []int32, shift []float64) *lesson {
 	t, width := &lesson{options: o}, o.columns[1]
 	step := 1 + max(0, len(of)-1)*o.MostOptions()*width/(4*optionNumbers)
 	t.x = make([]float64, 0, min(optionNumbers, (len(of)/step+1)*o.MostOptions()*width))
 	context := make([]float64, o.width)
 	for at := 0; at < len(of); at += step {
-		i, had := of[at], len(t.x)
+		i, had := int(of[at]), len(t.x)
 		k := o.Options(i)
 		if had+k*width > cap(t.x) {
 			break
@@ -228,6 +228,7 @@ func (o *options) guess(h int, t *taught, to []guessing) {
 	base, scores, x, context := make([]float64, most), make([]float64, most), make([]float64,
 		most*o.columns[1]), make([]float64, o.width)
 	for at, i := range o.halves[h] {
+		i := int(i)
 		k, a := o.Options(i), o.Chosen(i)
 		g := &to[at]
 		g.cluster, g.p = o.cluster[i], o.omega(i)/o.Propensity[i]

@@ -89,7 +89,7 @@ func (l *log) turnover() {
 	var in [2][]float64
 	in[0], in[1] = make([]float64, l.k), make([]float64, l.k)
 	options := 0.
-	for t, i := range l.order {
+	for t, i := range l.inTime(0, l.n) {
 		h := 2 * t / l.n
 		for j := range l.Options(i) {
 			a, _ := l.Option(i, j)

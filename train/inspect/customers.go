@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"opl/train/internal/keys"
 )
 
 const (
@@ -36,10 +38,10 @@ func (o *outcomeTest) customers() {
 	}
 	looked := 0
 	for c, values := range o.values {
-		different, seen := 0, newFilter(rows) // at least so many
+		different, seen := 0, keys.NewFilter(rows) // at least so many
 		for _, v := range values[:rows] {
-			if h := math.Float64bits(v + 0); !seen.has(h) {
-				seen.add(h)
+			if h := math.Float64bits(v + 0); !seen.Has(h) {
+				seen.Add(h)
 				different++
 			}
 		}
@@ -93,18 +95,18 @@ func (o *outcomeTest) customers() {
 
 // together counts the different rows of all columns, or, if each column is moved by other rows, what would be.
 func (o *outcomeTest) together(rows int, apart bool) int {
-	keys := make([]uint64, rows)
+	all := make([]uint64, rows)
 	for c, values := range o.values {
 		at := 0
 		if apart {
 			at = (c + 1) * (rows/(len(o.values)+1) + 1) % rows
 		}
-		for r := range keys {
-			keys[r] = mix(keys[r] ^ math.Float64bits(values[at]))
+		for r := range all {
+			all[r] = keys.Mix(all[r] ^ math.Float64bits(values[at]))
 			if at++; at == rows {
 				at = 0
 			}
 		}
 	}
-	return rows - again(keys)
+	return rows - keys.Again(all)
 }

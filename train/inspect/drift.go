@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -28,9 +27,9 @@ func (l *log) drift() {
 	}
 	for b := range of {
 		first, end := (b*l.n+blocks-1)/blocks, ((b+1)*l.n+blocks-1)/blocks // of t·blocks/n = b
-		of[b] = l.span(l.order[first:end])
+		of[b] = l.span(first, end)
 		if l.Time != nil {
-			of[b].From = l.stamp(l.order[first])
+			of[b].From = l.stamp(l.rowAt(first))
 		}
 	}
 	l.differ(of, [3]string{rewardDrift.name, propensityDrift.name, actionDrift.name},
@@ -47,18 +46,17 @@ type span struct {
 	Squares    float64   `json:"squares,omitempty"` // Σ m², m the rows of each group, if there are groups
 }
 
-func (l *log) span(rows []int) span {
+// span is that of the rows from one place up to another in the order of time.
+func (l *log) span(from, to int) span {
 	s := span{Actions: make([]float64, l.k)}
-	column := make([]float64, len(rows))
 	one := func(int) float64 { return 1 }
-	for t, i := range rows {
-		column[t] = -l.Cost[i]
+	for _, i := range l.inTime(from, to) {
 		s.Actions[l.Action[i]]++
 	}
-	s.Reward = momentsOf(column, one)
+	s.Reward = momentsOf(to-from, func(t int) float64 { return -l.Cost[l.rowAt(from+t)] }, one)
 	if l.Group != nil {
 		m := map[int32]float64{}
-		for _, i := range rows {
+		for _, i := range l.inTime(from, to) {
 			g := l.Group[i]
 			if g < 0 {
 				g = -1 - int32(i)
@@ -68,10 +66,7 @@ func (l *log) span(rows []int) span {
 		}
 	}
 	if l.Propensity != nil {
-		for t, i := range rows {
-			column[t] = l.Propensity[i]
-		}
-		s.Propensity = momentsOf(column, one)
+		s.Propensity = momentsOf(to-from, func(t int) float64 { return l.Propensity[l.rowAt(from+t)] }, one)
 	}
 	return s
 }
@@ -252,7 +247,7 @@ func (l *log) neighbours() {
 	three += float64(alone) / (n * n * n)
 	var same, pairs float64
 	for t := 1; t < l.n; t++ {
-		i, j := l.order[t], l.order[t-1]
+		i, j := l.rowAt(t), l.rowAt(t-1)
 		if l.together(i, j) {
 			continue
 		}
@@ -287,7 +282,7 @@ func (l *log) repeats() {
 	}
 	last := make(map[uint64]int, 1024)
 	var pairs, same, expected, variance float64
-	for _, i := range l.order {
+	for _, i := range l.inTime(0, l.n) {
 		if !l.several(i) {
 			continue
 		}
@@ -343,7 +338,7 @@ func (l *log) lastRows() {
 	}
 	if l.Group != nil {
 		of := map[int32]int{}
-		for _, i := range l.order {
+		for _, i := range l.inTime(0, l.n) {
 			g := l.Group[i]
 			if g < 0 {
 				continue
@@ -354,8 +349,8 @@ func (l *log) lastRows() {
 			add(of[g], i)
 		}
 	} else if l.doubts(Visits) {
-		for t, i := range l.order {
-			if t == 0 || l.contexts[i] != l.contexts[l.order[t-1]] {
+		for t, i := range l.inTime(0, l.n) {
+			if t == 0 || l.contexts[i] != l.contexts[l.rowAt(t-1)] {
 				runs = append(runs, run{})
 			}
 			add(len(runs)-1, i)
@@ -395,21 +390,22 @@ func (l *log) autocorrelation() {
 		return
 	}
 	blocks := len(l.report.Blocks)
-	e := l.buffer()
-	for t, i := range l.order {
-		e[t] = -l.Cost[i] - l.report.Blocks[t*blocks/l.n].Reward
+	e := l.withoutSlots(func(t, i int) float64 { return -l.Cost[i] - l.report.Blocks[t*blocks/l.n].Reward })
+	var variance float64
+	for t, i := range l.inTime(0, l.n) {
+		d := e(t, i)
+		variance += d * d / float64(l.n)
 	}
-	l.withoutSlots(e)
-	variance := floats.Dot(e, e) / float64(l.n)
 	if variance <= 1e-15 {
 		return
 	}
 	var sum, square, pairs float64
 	for t := 1; t < l.n; t++ {
-		if l.together(l.order[t], l.order[t-1]) {
+		i, j := l.rowAt(t), l.rowAt(t-1)
+		if l.together(i, j) {
 			continue
 		}
-		y := e[t] * e[t-1]
+		y := e(t, i) * e(t-1, j)
 		sum, square, pairs = sum+y, square+y*y, pairs+1
 	}
 	r := sum / max(1, pairs) / variance

@@ -13,11 +13,11 @@ type Histogram struct {
 // bins is the number of classes.
 const bins = 8
 
-// histogram counts values from low to high.
-func histogram(title string, values []float64, low, high float64) Histogram {
+// histogram counts n values from low to high.
+func histogram(title string, n int, value func(i int) float64, low, high float64) Histogram {
 	h := Histogram{Title: title}
 	if high-low <= 1e-9*math.Abs(high) {
-		h.Edges, h.Counts = []float64{low, high}, []int{len(values)}
+		h.Edges, h.Counts = []float64{low, high}, []int{n}
 		return h
 	}
 	scale, back := func(v float64) float64 { return v }, func(v float64) float64 { return v }
@@ -30,8 +30,8 @@ func histogram(title string, values []float64, low, high float64) Histogram {
 		h.Edges = append(h.Edges, back(a+(b-a)*float64(j)/bins))
 	}
 	h.Edges[0], h.Edges[bins] = low, high
-	for _, v := range values {
-		h.Counts[max(0, min(bins-1, int((scale(v)-a)/(b-a)*bins)))]++
+	for i := range n {
+		h.Counts[max(0, min(bins-1, int((scale(value(i))-a)/(b-a)*bins)))]++
 	}
 	return h
 }

@@ -12,11 +12,13 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"sync"
 	"time"
 
+	"opl/train/internal/keys"
 	"opl/train/logs"
 )
 
@@ -133,16 +135,14 @@ func (r Report) Summary() string {
 type log struct {
 	logs.Log
 	n, k      int
-	order     []int     // rows in the order of time
-	weight    []float64 // of the uniform policy, 1/(K p), K of the row's set; nil: no propensities
-	least     float64   // mean of 1/K
-	contexts  []uint64  // a hash of each row's context; nil: the log has none
-	sizes     []int     // rows of each context that more than one has
-	shared    filter    // of contexts that more than one row has
+	order     []int32     // rows in the order of time; nil: that of the log
+	least     float64     // mean of 1/K
+	contexts  []uint64    // a hash of each row's context; nil: the log has none
+	sizes     []int       // rows of each context that more than one has
+	shared    keys.Filter // of contexts that more than one row has
 	varied    func() []feature
 	gamma     float64 // see Within
 	units     logs.Units
-	column    []float64 // buffer for mean
 	found     []found
 	place     int // of the check that is run
 	report    *Report
@@ -199,13 +199,12 @@ func (l *log) run(series ...series) {
 	for at, series := range series {
 		c := &copies[at]
 		*c = *l
-		c.column, c.found = nil, slices.Clip(l.found)
+		c.found = slices.Clip(l.found)
 		checks := func() {
 			for j, check := range series.checks {
 				c.place = series.place + j
 				check(c)
 			}
-			c.column = nil
 		}
 		if l.n > mostBeside {
 			checks()
@@ -268,7 +267,7 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 		alike.Go(func() {
 			l.contexts = in.ContextHashes()
 			l.described = l.contexts != nil
-			l.sizes, l.shared = sharing(l.contexts)
+			l.sizes, l.shared = keys.Sharing(l.contexts)
 		})
 		if l.Propensity == nil && l.Propensities != nil {
 			l.Propensity = make([]float64, l.n)
@@ -279,10 +278,7 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 		l.reading()
 		l.repeatIDs()
 		if l.Propensity != nil {
-			l.weight, l.least = make([]float64, l.n), l.evenly()
-			for i, p := range l.Propensity {
-				l.weight[i] = 1 / (float64(l.Options(i)) * p)
-			}
+			l.least = l.evenly()
 		}
 		alike.Wait()
 		l.varied = sync.OnceValue(l.scan)
@@ -330,19 +326,39 @@ func (l *log) done() Report {
 
 // timeline sorts rows by time; rows of the same time keep their order.
 func (l *log) timeline() {
-	l.order = make([]int, l.n)
-	for i := range l.order {
-		l.order[i] = i
-	}
 	if len(l.Time) != l.n || l.n == 0 {
 		l.Time = nil
 		return
 	}
 	if !slices.IsSorted(l.Time) {
-		slices.SortStableFunc(l.order, func(a, b int) int { return cmp.Compare(l.Time[a], l.Time[b]) })
+		l.order = make([]int32, l.n)
+		for i := range l.order {
+			l.order[i] = int32(i)
+		}
+		slices.SortStableFunc(l.order, func(a, b int32) int { return cmp.Compare(l.Time[a], l.Time[b]) })
 	}
-	l.report.From, l.report.To = l.stamp(l.order[0]), l.stamp(l.order[l.n-1])
+	l.report.From, l.report.To = l.stamp(l.rowAt(0)), l.stamp(l.rowAt(l.n-1))
 }
+
+// rowAt is the row at a place in the order of time.
+func (l *log) rowAt(place int) int {
+	if l.order == nil {
+		return place
+	}
+	return int(l.order[place])
+}
+
+// inTime hands out the places from one up to another in the order of time, and their rows; none of shards that are put
+// together.
+func (l *log) inTime(from, to int) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for t := from; t < to && !l.merged && yield(t, l.rowAt(t)); t++ {
+		}
+	}
+}
+
+// ofUniform is the weight of the uniform policy in row i, 1/(K p), K of the row's set.
+func (l *log) ofUniform(i int) float64 { return 1 / (float64(l.Options(i)) * l.Propensity[i]) }
 
 func (l *log) stamp(i int) string {
 	return time.Unix(0, l.Time[i]).UTC().Format("2006-01-02T15:04:05Z")
@@ -588,7 +604,7 @@ func (l *log) repeatIDs() {
 		return
 	}
 	if !l.merged {
-		l.twice = again(l.Keys)
+		l.twice = keys.Again(l.Keys)
 	}
 	twice := l.twice
 	severity := Doubtful

@@ -47,7 +47,7 @@ func (l *log) late() {
 		return
 	}
 	values := []float64{slices.Max(l.Cost), slices.Min(l.Cost)}
-	if v, ok := l.grown(l.order[:l.n*7/10], l.order[l.n*8/10:], values); ok {
+	if v, ok := l.grown(l.n*7/10, l.n*8/10, values); ok {
 		values = append(values, v)
 	} else if l.having(values[0])+l.having(values[1]) == l.n {
 		values = values[:1] // rewards other than one are the other
@@ -64,8 +64,8 @@ func (l *log) late() {
 // 0 for those that few rows have.
 type delays struct {
 	*reader
-	block  []int
-	class  []int
+	block  []uint8
+	class  []uint8
 	action []int     // of each class; negative: several
 	kept   []int     // features that foretell rewards
 	buffer []float64 // for a row's features
@@ -73,9 +73,9 @@ type delays struct {
 }
 
 func (l *log) newDelays() *delays {
-	d := &delays{reader: l.reader(lateFeatures), block: make([]int, l.n), class: make([]int, l.n)}
-	for t, i := range l.order {
-		d.block[i] = lateBlocks - 1 - t*lateBlocks/l.n
+	d := &delays{reader: l.reader(lateFeatures), block: make([]uint8, l.n), class: make([]uint8, l.n)}
+	for t, i := range l.inTime(0, l.n) {
+		d.block[i] = uint8(lateBlocks - 1 - t*lateBlocks/l.n)
 	}
 	class, action := l.classes(max(50, l.n/100), lateActions)
 	d.action = action
@@ -83,7 +83,7 @@ func (l *log) newDelays() *delays {
 		return nil
 	}
 	for i, a := range l.Action {
-		d.class[i] = class[a]
+		d.class[i] = uint8(class[a])
 	}
 	d.buffer = make([]float64, len(d.features))
 	for f, a := range d.along() {
@@ -106,9 +106,9 @@ func (l *log) newDelays() *delays {
 func (d *delays) along() []moved {
 	out, last := make([]moved, len(d.features)), make([]float64, len(d.features))
 	for t := 0; t+1 < d.n; t += 1 + d.n/lateRows {
-		d.vector(d.order[t], last)
-		d.vector(d.order[t+1], d.buffer)
-		age := float64(d.block[d.order[t]]) - float64(lateBlocks-1)/2
+		d.vector(d.rowAt(t), last)
+		d.vector(d.rowAt(t+1), d.buffer)
+		age := float64(d.block[d.rowAt(t)]) - float64(lateBlocks-1)/2
 		for f := range out {
 			m, v := &out[f], last[f]
 			m.two, m.next, m.with, m.ages = m.two+v*v, m.next+v*d.buffer[f], m.with+v*age, m.ages+age*age
@@ -317,10 +317,10 @@ func (d *delays) says(v float64, window, worst int, p float64) Finding {
 	var of [2][2]count // of the class and of others, in the newest and in older blocks
 	for i, b := range d.block {
 		this, old := 1, 1
-		if d.class[i] == worst {
+		if int(d.class[i]) == worst {
 			this = 0
 		}
-		if b < window {
+		if int(b) < window {
 			old = 0
 		}
 		c := &of[this][old]
@@ -347,26 +347,27 @@ func (d *delays) says(v float64, window, worst int, p float64) Finding {
 // count is of rows, and of those among them that have another reward.
 type count struct{ rows, other float64 }
 
-// grown is the cost, but for some, whose share has grown most, of those that a twentieth of the newest rows have.
-func (l *log) grown(first, newest []int, but []float64) (v float64, ok bool) {
-	common := map[float64]int{}
-	for _, i := range newest {
+// grown is the cost, but for some, whose share has grown most since the first rows, of those that a twentieth of the
+// newest rows have, from a place on in the order of time.
+func (l *log) grown(first, from int, but []float64) (v float64, ok bool) {
+	common, newest := map[float64]int{}, l.n-from
+	for _, i := range l.inTime(from, l.n) {
 		if c := l.Cost[i]; !slices.Contains(but, c) {
 			common[c]++
 		}
 	}
 	most := math.Inf(-1)
 	for c, n := range common {
-		if n < len(newest)/20 {
+		if n < newest/20 {
 			continue
 		}
 		before := 0
-		for _, i := range first {
+		for _, i := range l.inTime(0, first) {
 			if l.Cost[i] == c {
 				before++
 			}
 		}
-		if d := float64(n)/float64(len(newest)) - float64(before)/float64(len(first)); d > most || d == most && c < v {
+		if d := float64(n)/float64(newest) - float64(before)/float64(first); d > most || d == most && c < v {
 			v, most, ok = c, d, true
 		}
 	}

@@ -62,20 +62,18 @@ func (l *log) lists() {
 	l.assumption(starts, certify.Independence, assumed == certify.Independence, false)
 }
 
-// withoutSlots takes from values, in the order of time, the mean of those in slots of the same number: the last slot of a
-// list stands before the first of the next.
-func (l *log) withoutSlots(e []float64) {
+// withoutSlots takes from values of row i at place t in the order of time the mean of those in slots of the same number:
+// the last slot of a list stands before the first of the next.
+func (l *log) withoutSlots(e func(t, i int) float64) func(t, i int) float64 {
 	if l.Lists == nil {
-		return
+		return e
 	}
 	sum, rows := map[int32]float64{}, map[int32]float64{}
-	for t, i := range l.order {
+	for t, i := range l.inTime(0, l.n) {
 		slot := l.Lists.Slot[i]
-		sum[slot], rows[slot] = sum[slot]+e[t], rows[slot]+1
+		sum[slot], rows[slot] = sum[slot]+e(t, i), rows[slot]+1
 	}
-	for t, i := range l.order {
-		e[t] -= sum[l.Lists.Slot[i]] / rows[l.Lists.Slot[i]]
-	}
+	return func(t, i int) float64 { return e(t, i) - sum[l.Lists.Slot[i]]/rows[l.Lists.Slot[i]] }
 }
 
 // shortest is the least number of slots of a list.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"opl/train/internal/keys"
 	"opl/train/logs"
 )
 
@@ -83,9 +84,9 @@ func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 		}
 	}
 	if l.complete {
-		p.Span = l.span(l.order)
+		p.Span = l.span(0, l.n)
 		if l.Time != nil {
-			p.Span.From, p.Span.To = l.stamp(l.order[0]), l.stamp(l.order[l.n-1])
+			p.Span.From, p.Span.To = l.stamp(l.rowAt(0)), l.stamp(l.rowAt(l.n-1))
 		}
 		low, high := slices.Min(l.Cost), slices.Max(l.Cost)
 		p.Ends = [2]float64{float64(l.having(low)), float64(l.having(high))}
@@ -203,7 +204,7 @@ func joined(all []*Partial) (*log, error) {
 		l.Propensities = []float64{}
 	}
 	if first.Has.Logged || first.Has.All { // see within
-		l.Propensity, l.weight, l.least = []float64{}, []float64{}, l.evenly()
+		l.Propensity, l.least = []float64{}, l.evenly()
 	}
 	if first.Has.Groups {
 		l.Group = []int32{}
@@ -228,7 +229,7 @@ func joined(all []*Partial) (*log, error) {
 		err = l.rewards(all)
 	}
 	if l.ids {
-		l.twice = again(idsOf(all))
+		l.twice = keys.Again(idsOf(all))
 	}
 	return l, err
 }

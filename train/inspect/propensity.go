@@ -37,7 +37,8 @@ func (l *log) shape() {
 		return -float64(decimals)
 	}))
 	if !l.merged {
-		l.report.Propensities = []Histogram{histogram("propensity of the logged action", l.Propensity, low, high)}
+		l.report.Propensities = []Histogram{histogram("propensity of the logged action", l.n,
+			func(i int) float64 { return l.Propensity[i] }, low, high)}
 	}
 	f := Finding{Check: "constant or rounded", Measured: fmt.Sprintf("from %.4g to %.4g", low, high)}
 	if off, ok := l.even(); ok {
@@ -88,7 +89,7 @@ func (l *log) shape() {
 // groups, and the mean propensity is
 // tested against its least value 1/K.
 func (l *log) meanWeight() {
-	m := l.mean("weight", func(i int) float64 { return l.weight[i] })
+	m := l.mean("weight", l.ofUniform)
 	want := l.near(m.value)
 	z := m.against(want)
 	if l.Propensities != nil {
@@ -107,7 +108,7 @@ func (l *log) meanWeight() {
 		}
 	}
 	if l.Group != nil {
-		s := l.byGroup("weight", func(i int) float64 { return l.weight[i] - 1 })
+		s := l.byGroup("weight", func(i int) float64 { return l.ofUniform(i) - 1 })
 		d := want - 1
 		norm := math.Sqrt(max(0, s.square-2*d*s.product+d*d*s.rows))
 		if grouped := (m.value - want) * float64(l.n) / norm; math.Abs(grouped) < min(math.Abs(z), 1e6) {
@@ -518,7 +519,12 @@ func (l *log) apart() []float64 {
 	if l.Group == nil {
 		return square
 	}
-	rows := slices.DeleteFunc(slices.Clone(l.order), func(i int) bool { return l.Group[i] < 0 })
+	var rows []int
+	for i, g := range l.Group {
+		if g >= 0 {
+			rows = append(rows, i)
+		}
+	}
 	slices.SortFunc(rows, func(i, j int) int { return cmp.Or(cmp.Compare(l.Group[i], l.Group[j]), i-j) })
 	from := 0
 	for at, i := range rows {
@@ -547,25 +553,30 @@ func (l *log) apart() []float64 {
 // judged. An effective size (Σw)²/Σw² below 50, or a row with more than 25 % of
 // the weight, is doubtful: the uniform policy is only a yardstick.
 func (l *log) concentration() {
-	if l.weight == nil {
+	if l.Propensity == nil {
 		return
 	}
-	ess, sum, most := l.effective("weight of uniform", func(i int) float64 { return l.weight[i] * l.rowWeight(i) })
-	largest := -l.lowest("weight", func() float64 { return -slices.Max(l.weight) })
+	weight := func(i int) float64 { return l.ofUniform(i) * l.rowWeight(i) }
+	ess, sum, most := l.effective("weight of uniform", weight)
+	largest := -l.lowest("weight", func() float64 {
+		most := 0.
+		for i := range l.n {
+			most = max(most, l.ofUniform(i))
+		}
+		return -most
+	})
 	f := Finding{Check: "effective sample size",
 		Measured: fmt.Sprintf("%.0f of %d rows; largest weight %.3g (%s of all)", ess, l.n, largest, percent(most/sum)),
 		Numbers:  []Number{{"ess", ess}, {"largest share", most / sum}}}
 	if !l.merged {
-		sorted := make([]float64, l.n)
-		for i := range sorted {
-			sorted[i] = l.weight[i] * l.rowWeight(i)
+		tail, least := floats.Sum(largestOf(max(1, l.n/100), l.n, weight)), largest
+		for i := range l.n {
+			least = min(least, l.ofUniform(i))
 		}
-		slices.Sort(sorted)
-		tail := floats.Sum(sorted[l.n-max(1, l.n/100):])
 		f.Measured += fmt.Sprintf("; top 1 %% of rows carry %s", percent(tail/sum))
 		f.Numbers = append(f.Numbers, Number{"tail share", tail / sum})
-		l.report.Weights = []Histogram{histogram("weight 1/(K p) of the uniform policy", l.weight,
-			slices.Min(l.weight), largest)}
+		l.report.Weights = []Histogram{histogram("weight 1/(K p) of the uniform policy", l.n, l.ofUniform, least,
+			largest)}
 	}
 	l.judge(f, l.n >= 100 && (ess < 50 || most > 0.25*sum), Doubtful,
 		"policies far from the logging policy would be judged by a handful of rows", "learn with pessimism, or "+

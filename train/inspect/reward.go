@@ -89,10 +89,10 @@ func (l *log) sign() {
 		f.Means = "failures are rare, as successes usually are: a cost may have been read as a reward"
 	}
 	var on, uniform, se float64
-	if l.weight != nil {
+	if l.Propensity != nil {
 		on, uniform, se = l.againstUniform()
 	}
-	if l.weight != nil && low < high {
+	if l.Propensity != nil && low < high {
 		z := 0.0
 		if se > 0 {
 			z = (on - uniform) / se
@@ -133,7 +133,8 @@ func (l *log) having(cost float64) int {
 func (l *log) againstUniform() (on, uniform, se float64) {
 	s := l.totals("against uniform", 14, func(i int, to []float64) { // Σωx, Σω²xxᵀ from the diagonal on
 		w, c := l.rowWeight(i), l.Cost[i]
-		x, at := [4]float64{1, -c, l.weight[i], -l.weight[i] * c}, 4
+		v := l.ofUniform(i)
+		x, at := [4]float64{1, -c, v, -v * c}, 4
 		for j, v := range x {
 			to[j] += w * v
 			for _, u := range x[j:] {

@@ -111,14 +111,14 @@ type moments struct {
 }
 
 // momentsOf are those of a column of n rows of weights.
-func momentsOf(column []float64, weight func(i int) float64) moments {
-	m := moments{Rows: len(column)}
+func momentsOf(n int, column, weight func(i int) float64) moments {
+	m := moments{Rows: n}
 	var sum, total kernel.Sum
-	for from := 0; from < len(column); from += stretch {
+	for from := 0; from < n; from += stretch {
 		var s, t float64
-		for i := from; i < min(len(column), from+stretch); i++ {
+		for i := from; i < min(n, from+stretch); i++ {
 			w := weight(i)
-			s, t = s+w*column[i], t+w
+			s, t = s+w*column(i), t+w
 		}
 		sum.Add(s)
 		total.Add(t)
@@ -126,10 +126,10 @@ func momentsOf(column []float64, weight func(i int) float64) moments {
 	m.Weight = total.Value()
 	m.Mean = sum.Value() / m.Weight
 	all := make(kernel.Sums, 7)
-	for from := 0; from < len(column); from += stretch {
+	for from := 0; from < n; from += stretch {
 		var s [7]float64
-		for i := from; i < min(len(column), from+stretch); i++ {
-			w, d := weight(i), column[i]-m.Mean
+		for i := from; i < min(n, from+stretch); i++ {
+			w, d := weight(i), column(i)-m.Mean
 			square := w * w
 			two := square * d * d
 			s[0], s[1], s[2] = s[0]+square, s[1]+square*d, s[2]+two
@@ -183,18 +183,8 @@ func pooled(all []moments) (out moments) {
 // linearization, and the skewness of the terms ω(s − mean).
 func (l *log) mean(name string, s func(i int) float64) mean {
 	return read(l, func(t *summary) map[string]moments { return t.Means }, name, func() moments {
-		column := l.buffer()
-		for i := range column {
-			column[i] = s(i)
-		}
-		return momentsOf(column, l.rowWeight)
+		return momentsOf(l.n, s, l.rowWeight)
 	}).mean()
-}
-
-// buffer is a column, which is gone with the next call.
-func (l *log) buffer() []float64 {
-	l.column = slices.Grow(l.column[:0], l.n)[:l.n]
-	return l.column
 }
 
 func (m moments) mean() mean {

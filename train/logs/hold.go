@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"opl/graph/kernel/simd"
 	"opl/graph/kernel/workers"
@@ -59,18 +60,22 @@ func (m Rows32) Ahead(i int) { simd.Prefetch(m.Placed32(i)) }
 // when asked for, like the 64-bit vectors of certificates.
 type held struct {
 	Contexts
-	rows   Rows32 // without Data: no room
-	norm   []float64
+	rows   Rows32    // without Data: no room
+	norm   []float64 // nil: no room
 	finite bool
 }
 
-// Hold returns contexts with their norms in memory, and their vectors of 32 bits, too, if these
+// Hold returns contexts with their norms in memory, and their vectors of 32 bits, too, each if they
 // take so many bytes at most: training reads them again and again, in any order. All other numbers
 // are x's own. Rows32 are not copied.
 func Hold(x Contexts, bytes int) Contexts {
 	n, d := x.Len(), x.Dim()
-	h := &held{Contexts: x, rows: Rows32{Width: d}, norm: make([]float64, n)}
+	h := &held{Contexts: x, rows: Rows32{Width: d}}
 	m, placed := x.(Rows32)
+	if n <= bytes/8 {
+		h.norm = make([]float64, n)
+	}
+	var infinite atomic.Bool
 	switch {
 	case placed:
 		h.rows = m
@@ -83,10 +88,16 @@ func Hold(x Contexts, bytes int) Contexts {
 			if h.rows.Data != nil && !placed {
 				x.Row32(i, h.rows.Placed32(i))
 			}
-			h.norm[i] = x.Norm(i)
+			norm := x.Norm(i)
+			if h.norm != nil {
+				h.norm[i] = norm
+			}
+			if norm-norm != 0 {
+				infinite.Store(true)
+			}
 		}
 	})
-	h.finite = !slices.ContainsFunc(h.norm, func(v float64) bool { return v-v != 0 })
+	h.finite = !infinite.Load()
 	return h
 }
 
@@ -112,7 +123,12 @@ func (l *Log) Read(bytes int) *Log {
 func (h *held) Finite() bool { return h.finite }
 
 // Norm is ‖φ(x_i)‖₂.
-func (h *held) Norm(i int) float64 { return h.norm[i] }
+func (h *held) Norm(i int) float64 {
+	if h.norm == nil {
+		return h.Contexts.Norm(i)
+	}
+	return h.norm[i]
+}
 
 // Placed32 is φ(x_i), nil where there is no room.
 func (h *held) Placed32(i int) []float32 {

@@ -1,14 +1,15 @@
 package logs
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
-	"math/bits"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
+
+	distinct "opl/train/internal/keys"
 )
 
 // What the rows of a log are told apart by, as policy files say it.
@@ -25,7 +26,7 @@ const (
 // order, with their ids, features and propensities, and which of these was taken. What a
 // catalogue says of actions is none of it: a row stays the same row when prices change. A log
 // with neither ids nor Keys has as content of a row its context, action, cost and
-// propensity. A subset keeps what its rows have in the log that it is of.
+// propensity. A subset keeps what its rows have in the log that it is of. Keys are shared, and must not change.
 func (l *Log) Identity() (how string, keys []uint64) {
 	switch {
 	case l.source != nil:
@@ -35,32 +36,21 @@ func (l *Log) Identity() (how string, keys []uint64) {
 	case l.identity != nil:
 		return ByContent, l.identity
 	}
-	keys = slices.Clone(l.Keys)
-	if keys == nil {
-		keys = l.content()
-	}
-	apart(keys)
-	return ByContent, keys
-}
-
-// apart makes equal keys differ by their place among those that are equal. It counts them in a table of its own, a
-// fifth of a map's time; where a key is in it depends on a number that is drawn anew each time, so that no log can be
-// written that fills one corner of it.
-func apart(keys []uint64) {
-	wide := bits.Len(uint(len(keys) + len(keys)/3)) // it is three quarters full at most
-	table := make([]struct{ key, count uint64 }, 1<<wide)
-	by := rand.Uint64() | 1
-	for i, h := range keys {
-		at := h * by >> (64 - wide)
-		for table[at].count > 0 && table[at].key != h {
-			at = (at + 1) & (1<<wide - 1)
+	apart := func() {
+		if keys = l.Keys; keys == nil {
+			keys = l.content()
 		}
-		k := table[at].count
-		table[at].key, table[at].count = h, k+1
-		if k > 0 {
-			keys[i] = hashOf(k, h)
-		}
+		keys = distinct.Apart(keys, func(n, key uint64) uint64 { return hashOf(n, key) })
 	}
+	if l.store == nil {
+		apart()
+		return ByContent, keys
+	}
+	l.once.Do(func() {
+		apart()
+		l.apart = keys
+	})
+	return ByContent, l.apart
 }
 
 // Hashes returns what tells each of the given rows apart. They stand for rows in a
@@ -97,8 +87,14 @@ func (l *Log) GroupHashes() []uint64 {
 // ContextHashes returns a hash of each row's context: of its named values, in whatever
 // order; without names of the vector; nil if there are no contexts. Of a log with sets what
 // the row offers is part of its context: ids and features of its actions, in whatever order,
-// of actions without ids the features alone. What a catalogue says of actions is not.
-func (l *Log) ContextHashes() []uint64 { return l.RoundedHashes(nil, nil, true) }
+// of actions without ids the features alone. What a catalogue says of actions is not. Hashes are shared, and must not
+// change.
+func (l *Log) ContextHashes() []uint64 {
+	if of := cmp.Or(l.source, l); of.store != nil && of.Rows == nil && !of.Sets() {
+		return of.contextHash
+	}
+	return l.RoundedHashes(nil, nil, true)
+}
 
 // RoundedHashes are those of the contexts of the given rows, nil: of all, whose values are rounded first, in place,
 // unless round is nil. What is rounded to 0 is as if it were not there. Without offered, what rows offer is left out.
@@ -216,7 +212,7 @@ func contextHash(name, bits uint64) uint64 { return mix(name ^ bits*0x9e3779b97f
 
 // content hashes rows: context, action, cost and propensity.
 func (l *Log) content() []uint64 {
-	keys := l.ContextHashes()
+	keys := slices.Clone(l.ContextHashes())
 	if keys == nil {
 		keys = make([]uint64, l.Len())
 	}
@@ -239,9 +235,5 @@ func hashOf(numbers ...uint64) uint64 {
 	return xxhash.Sum64(b)
 }
 
-// mix makes every bit of its result depend on every bit of x (Steele, Lea & Flood 2014).
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// mix is short for keys.Mix.
+func mix(x uint64) uint64 { return distinct.Mix(x) }

@@ -18,17 +18,11 @@ const heldNumbers = 64 << 20
 // policy file computes them. Where there is room they are computed once, on threads; else
 // whenever they are asked for.
 func Through(x Contexts, layers []features.Layer, threads int) (Contexts, error) {
-	d := x.Dim()
-	for i := range layers {
-		if err := layers[i].Check(d); err != nil {
-			return nil, fmt.Errorf("layer %d: %w", i+1, err)
-		}
-		d = layers[i].Out()
+	t, err := Lazily(x, layers)
+	if err != nil || x.Len() > heldNumbers/t.Dim() {
+		return t, err
 	}
-	t := &through{Contexts: x, net: features.NewNet(layers), dim: d}
-	if x.Len() > heldNumbers/d {
-		return t, nil
-	}
+	d := t.Dim()
 	held := Rows64{Width: d, Data: make([]float64, x.Len()*d)}
 	const block = 64
 	workers.Do(max(1, threads), (x.Len()+block-1)/block, func(_, part int) {
@@ -37,6 +31,18 @@ func Through(x Contexts, layers []features.Layer, threads int) (Contexts, error)
 		}
 	})
 	return held, nil
+}
+
+// Lazily is Through that keeps nothing, for contexts of which few, if any, are asked for.
+func Lazily(x Contexts, layers []features.Layer) (Contexts, error) {
+	d := x.Dim()
+	for i := range layers {
+		if err := layers[i].Check(d); err != nil {
+			return nil, fmt.Errorf("layer %d: %w", i+1, err)
+		}
+		d = layers[i].Out()
+	}
+	return &through{Contexts: x, net: features.NewNet(layers), dim: d}, nil
 }
 
 // through is contexts by layers, computed when they are asked for.

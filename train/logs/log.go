@@ -260,7 +260,7 @@ func (l *Log) WithContexts(x Contexts, rows []int) *Log {
 // View is a log of which some rows have the vectors that of makes of their contexts, and the
 // others, nil for none, must not be asked for.
 func (l *Log) View(rows []int, of func(Contexts) (Contexts, error)) (*Log, error) {
-	if rows == nil {
+	if rows == nil || len(rows) > 1<<24 { // places of so many take more memory than time
 		x, err := of(l.X)
 		return l.WithContexts(x, nil), err
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -58,6 +59,8 @@ type store struct {
 	groups      blob
 	texts       blob // decision ids
 	hasIDs      bool
+	once        sync.Once
+	apart       []uint64 // of rows without ids, see Identity; made once
 }
 
 // Path is the file that the log was read from, "" for one in memory.
@@ -210,6 +213,17 @@ func (l *Log) Close() error {
 	}
 	*l = Log{store: &store{path: l.path}}
 	return err
+}
+
+// Scratch returns zeros that live until Close, in a file if they are many and there is a place for one. Only one
+// goroutine may ask for them at a time.
+func (l *Log) Scratch(n int) []float64 {
+	if l.store != nil {
+		if x, err := l.scratch(n); err == nil {
+			return x
+		}
+	}
+	return make([]float64, n)
 }
 
 // scratch returns zeros that live until Close: on the heap, or in a mapped file

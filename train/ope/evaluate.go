@@ -43,24 +43,26 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 				target.Name+": its file does not say which rows taught the policy; "+
 					"if rows of this log did, its estimates say too much: evaluate the policy file")
 		}
-		made, d, spread, err := e.estimate(target, e.n)
+		values[j] = map[string]quantity{}
+		var estimates []Estimate
+		d, spread, err := e.estimate(target, e.n, func(d *Data, made []estimated) error {
+			made, err := e.sound(made, d, target, &res)
+			for _, v := range made {
+				estimates = append(estimates,
+					Estimate{v.Name, v.hyper, e.interval(v.quantity), e.interval(v.less(on)), v.Biased, v.Model})
+				if len(targets) > 1 {
+					values[j][v.Name] = v.quantity
+				}
+			}
+			return err
+		})
 		if err != nil {
 			return Result{}, err
 		}
 		mean := d.Mean(func(i int) float64 { return d.W[i] })
 		p := e.describe(target, spread, mean.Value, e.se(mean.Influence))
 		p.flattered(learned)
-		if made, err = e.sound(made, d, target, &res); err != nil {
-			return Result{}, err
-		}
-		values[j] = map[string]quantity{}
-		for _, v := range made {
-			p.Estimates = append(p.Estimates,
-				Estimate{v.Name, v.hyper, e.interval(v.quantity), e.interval(v.less(on)), v.Biased, v.Model})
-			if len(targets) > 1 {
-				values[j][v.Name] = v.quantity
-			}
-		}
+		p.Estimates = estimates
 		p.believe(on.Value.Value, e.HalfWidth/(res.RewardMax-res.RewardMin), e.z, e.n)
 		if q, ok := e.apart(target, clean); ok {
 			p, values[j] = q, nil
@@ -156,11 +158,14 @@ type estimated struct {
 }
 
 // estimate computes every chosen estimator's value of a target, what they read, and what its
-// weights are like. The rows are some of whole, see [spread].
-func (e *evaluation) estimate(target Target, whole int) (made []estimated, d *Data, s spread, err error) {
+// weights are like. The rows are some of whole, see [spread]. use is called with one estimator after the other, whose
+// influences are gone then, or, if values of resamples are asked for, with all of them.
+func (e *evaluation) estimate(target Target, whole int, use func(d *Data, made []estimated) error) (d *Data, s spread,
+	err error) {
 	if d, s, err = e.policy(target, whole); err != nil {
-		return nil, nil, s, err
+		return nil, s, err
 	}
+	var made []estimated
 	d.Delta, d.Marginal = e.Delta, e.marginal(target)
 	if e.mix != nil {
 		d.Balanced = make([]float64, e.n)
@@ -169,24 +174,34 @@ func (e *evaluation) estimate(target Target, whole int) (made []estimated, d *Da
 		}
 	}
 	if e.Model != nil && slices.ContainsFunc(e.chosen, func(c Estimator) bool { return c.Model }) {
-		if err := e.predict(d, target, e.Model); err != nil {
-			return nil, nil, s, err
+		if err := e.predict(d, target, e.Model, "direct"); err != nil {
+			return nil, s, err
 		}
 	}
 	for _, c := range e.chosen {
 		v := estimated{Estimator: c, data: d}
 		if c.Teach != nil {
 			if v.data, err = e.teach(d, target, c, e.Learn); err != nil {
-				return nil, nil, s, err
+				return nil, s, err
 			}
 		}
 		if v.hyper, err = c.hyper(v.data); err != nil {
-			return nil, nil, s, fmt.Errorf("ope: estimator %w", err)
+			return nil, s, fmt.Errorf("ope: estimator %w", err)
 		}
 		v.Value = c.Of(v.data, v.hyper)
-		made = append(made, v)
+		if made = append(made, v); e.method.Resamples {
+			continue
+		}
+		if err := use(d, made); err != nil {
+			return nil, s, err
+		}
+		clear(made)
+		made = made[:0]
 	}
-	return made, d, s, nil
+	if len(made) > 0 {
+		err = use(d, made)
+	}
+	return d, s, err
 }
 
 // describe is a policy without estimates: what its weights are like, and what makes its estimates doubtful.
@@ -409,8 +424,8 @@ func (t *sample) choose(o Options, targets []Target, judge *provenance.Judge) (c
 // policy gathers what estimators read of one target but for predictions, and what its weights are
 // like; the rows are some of whole.
 func (t *sample) policy(target Target, whole int) (*Data, spread, error) {
-	d := &Data{N: t.n, R: t.r, Pi0: t.log.Propensity, Pi: make([]float64, t.n),
-		W: make([]float64, t.n), Logger: t.log.Logger, Weight: t.omega, rows: t, lists: target.lists}
+	d := &Data{N: t.n, R: t.r, Pi0: t.log.Propensity, Pi: t.column("pi"), W: t.column("w"),
+		Logger: t.log.Logger, Weight: t.omega, rows: t, lists: target.lists}
 	row := make([]float64, t.log.MostOptions())
 	uncovered := 0.
 	for i := range t.n {
@@ -432,8 +447,8 @@ func (t *sample) policy(target Target, whole int) (*Data, spread, error) {
 }
 
 // predict fills what a model says of a target.
-func (t *sample) predict(d *Data, target Target, model Model) error {
-	d.Direct, d.Predicted = make([]float64, t.n), make([]float64, t.n)
+func (t *sample) predict(d *Data, target Target, model Model, name string) error {
+	d.Direct, d.Predicted = t.column(name), t.column(name+", predicted")
 	most := t.log.MostOptions()
 	scratch, all := make([]float64, most), make([]float64, most)
 	for i := range t.n {
@@ -442,7 +457,7 @@ func (t *sample) predict(d *Data, target Target, model Model) error {
 			return err
 		}
 		model(predicted, i)
-		d.Predicted[i] = predicted[t.log.Chosen(i)]
+		d.Predicted[i], d.Direct[i] = predicted[t.log.Chosen(i)], 0
 		for a, q := range row {
 			d.Direct[i] += q * predicted[a]
 		}
@@ -467,7 +482,7 @@ func (t *sample) teach(d *Data, target Target, e Estimator, learn func(weight []
 	}
 	model, err := learn(weight)
 	if err == nil {
-		err = t.predict(&own, target, model)
+		err = t.predict(&own, target, model, e.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ope: estimator %s: %w", e.Name, err)

@@ -163,13 +163,13 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 	if c != nil {
 		return c.model(theta, fold, mean, link), nil
 	}
-	scratch := make([]float64, d)
+	scratch, k := make([]float64, d), t.k // the model keeps no sample
 	return func(dst []float64, i int) {
 		x.Row64(log.Context(i), scratch)
 		f := int(fold[i])
-		for a := range dst[:t.k] {
+		for a := range dst[:k] {
 			score := 0.0
-			for c, v := range theta[(f*t.k+a)*d : (f*t.k+a+1)*d] {
+			for c, v := range theta[(f*k+a)*d : (f*k+a+1)*d] {
 				score += v * scratch[c]
 			}
 			dst[a] = link(mean[f], score)

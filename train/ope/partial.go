@@ -148,29 +148,32 @@ func EvaluatePartial(log *logs.Log, targets []Target, o Options, shard logs.Shar
 	add(func(int) float64 { return 1 })
 	add(func(i int) float64 { return e.r[i] })
 	for _, target := range targets {
-		made, d, spread, err := e.estimate(target, e.n*shard.Of) // about as many rows as all shards have
+		var methods []partialEstimate
+		// there are about as many rows as all shards have
+		d, spread, err := e.estimate(target, e.n*shard.Of, func(d *Data, made []estimated) error {
+			for _, v := range made {
+				if !d.sums(v.Value) {
+					return fmt.Errorf("ope: estimator %s is not a Mean or a Ratio of its data, or a sum of such, "+
+						"and shards cannot be merged: leave it out", v.Name)
+				}
+				m := partialEstimate{Name: v.Name, Hyper: v.hyper, Biased: v.Biased, Model: v.Model}
+				for _, t := range v.terms {
+					xy := [2]int{add(t.x), columnOne}
+					if t.y != nil {
+						xy[1] = add(t.y)
+					}
+					m.Terms = append(m.Terms, xy)
+				}
+				methods = append(methods, m)
+			}
+			return nil
+		})
 		if err != nil {
 			return none, err
 		}
 		_, learned := e.learned(target)
 		p := partialTarget{Name: target.Name, Spread: spread, Unread: target.unread(log), Learned: learned,
-			Weight: add(func(i int) float64 { return d.W[i] })}
-		for _, v := range made {
-			if !d.sums(v.Value) {
-				return none, fmt.Errorf("ope: estimator %s is not a Mean or a Ratio of its data, or a sum of "+
-					"such, "+
-					"and shards cannot be merged: leave it out", v.Name)
-			}
-			m := partialEstimate{Name: v.Name, Hyper: v.hyper, Biased: v.Biased, Model: v.Model}
-			for _, t := range v.terms {
-				xy := [2]int{add(t.x), columnOne}
-				if t.y != nil {
-					xy[1] = add(t.y)
-				}
-				m.Terms = append(m.Terms, xy)
-			}
-			p.Methods = append(p.Methods, m)
-		}
+			Methods: methods, Weight: add(func(i int) float64 { return d.W[i] })}
 		out.Targets = append(out.Targets, p)
 	}
 	out.Sum, out.Square = e.moments(columns)

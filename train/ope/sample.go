@@ -25,6 +25,8 @@ type sample struct {
 	method Method    // by which they are made
 	seed   uint64    // of its draws
 
+	columns map[string][]float64 // see column
+
 	items logs.Contexts   // what actions are described by, for MIPS
 	of    map[int][]int32 // their clusters, by the number of these
 }
@@ -33,7 +35,8 @@ type sample struct {
 func newSample(log *logs.Log, delta float64) (*sample, error) {
 	n := log.Len()
 	t := &sample{log: log, n: n, k: log.K(), groups: n, omega: log.Weight, delta: delta,
-		z: distuv.UnitNormal.Quantile(1 - delta/2), r: make([]float64, n)}
+		z: distuv.UnitNormal.Quantile(1 - delta/2), columns: map[string][]float64{}}
+	t.r = make([]float64, n)
 	if err := log.Check(); err != nil {
 		return nil, err
 	}
@@ -72,6 +75,14 @@ func newSample(log *logs.Log, delta float64) (*sample, error) {
 		return nil, errors.New("ope: a standard error needs at least two rows, of two groups")
 	}
 	return t, nil
+}
+
+// column is a number for each row, in a file of the log if they are many. It is used again for the next target.
+func (t *sample) column(name string) []float64 {
+	if t.columns[name] == nil {
+		t.columns[name] = t.log.Scratch(t.n)
+	}
+	return t.columns[name]
 }
 
 // weight is ω_i.

@@ -54,7 +54,9 @@ func (l *learning) divide() error {
 			teach[i], teach[j] = teach[j], teach[i]
 		})
 	}
-	teach = pick(open, teach)
+	if len(open) < n {
+		teach, rest = pick(open, teach), pick(open, rest)
+	}
 	l.teaching = append(l.teaching, teach...)
 	for _, i := range teach {
 		taught[i] = true
@@ -62,7 +64,6 @@ func (l *learning) divide() error {
 	for _, i := range l.looked {
 		taught[i] = true
 	}
-	rest = pick(open, rest)
 	if l.certifying = l.judge.Apart(rest, taught); len(l.certifying) < len(rest) {
 		l.warn("%d rows share a group, an id or a content with rows that teach, and do not certify",
 			len(rest)-len(l.certifying))
@@ -70,9 +71,12 @@ func (l *learning) divide() error {
 	if len(l.certifying) == 0 {
 		return errors.New("every row that could certify depends on rows that teach: divide by group")
 	}
-	l.chunks = make([][]int, o.Chunks)
-	for _, r := range l.certifying {
-		l.chunks[chunk[r]] = append(l.chunks[chunk[r]], r)
+	l.chunks = [][]int{l.certifying}
+	if o.Chunks > 1 {
+		l.chunks = make([][]int, o.Chunks)
+		for _, r := range l.certifying {
+			l.chunks[chunk[r]] = append(l.chunks[chunk[r]], r)
+		}
 	}
 	l.chunks = slices.DeleteFunc(l.chunks, func(rows []int) bool { return len(rows) == 0 })
 	l.out.Training.Chunks = len(l.chunks)
@@ -97,6 +101,7 @@ func (l *learning) unseen() (open []int, err error) {
 			seen = old.Seen
 		}
 	}
+	open = make([]int, 0, l.log.Len())
 	for i := range l.log.Len() {
 		if seen != nil && seen(i) {
 			l.teaching = append(l.teaching, i)
@@ -220,6 +225,9 @@ func (l *learning) columns(rows []int) SplitBy {
 	units := l.judge.Clusters()
 	if units == nil {
 		units = l.log.Group
+	}
+	if len(rows) == l.log.Len() {
+		return SplitBy{IDs: keys, Group: units, Time: l.log.Time}
 	}
 	var c SplitBy
 	for _, r := range rows {

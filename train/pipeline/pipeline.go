@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/tensor"
 
 	"opl/objectives"
@@ -585,7 +584,11 @@ func (l *learning) file() (err error) {
 
 // logged is the mean reward of the rows that certify.
 func (l *learning) logged() float64 {
-	return -floats.Sum(pick(l.log.Cost, l.certifying)) / float64(len(l.certifying))
+	sum := 0.
+	for _, r := range l.certifying {
+		sum -= l.log.Cost[r]
+	}
+	return sum / float64(len(l.certifying))
 }
 
 // matrix is [k×d] as rows.

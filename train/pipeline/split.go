@@ -49,6 +49,7 @@ func Split(how string, share float64, seed uint64, n int, c SplitBy) (teaching, 
 		return nil, nil, fmt.Errorf("no way to divide rows is called %q: want %s, %s or %s", how, Random, ByGroup,
 			ByTime)
 	}
+	certifying = make([]int, 0, n-int(share*float64(n)))
 	for i := range n {
 		if first(i) {
 			teaching = append(teaching, i)

@@ -177,34 +177,29 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 	}
 	on.of(b.Groups > 0, samples...)
 	on.Lists = listed(samples)
-	var cost, of, pi0, pi []float64
+	var cost kernel.Sum
+	n := 0
 	for _, s := range samples {
-		n := len(s.rows) // of 10⁸ rows, copies take gigabytes
-		if len(samples) == 1 && n == s.log.Len() {
-			cost, pi0, pi, of = s.log.Cost, s.log.Propensity, s.logged, s.cost
-			break
-		}
-		cost, pi0 = slices.Grow(cost, n), slices.Grow(pi0, n)
-		if s.logged != nil {
-			pi = slices.Grow(pi, n)
-		}
 		for _, r := range s.rows {
-			cost, pi0 = append(cost, s.log.Cost[r]), append(pi0, s.log.Propensity[r])
-			if s.cost != nil {
-				of = append(of, s.cost[r])
-			}
-			if s.logged != nil {
-				pi = append(pi, s.logged[r])
-			}
+			cost.Add(s.log.Cost[r])
 		}
+		n += len(s.rows)
 	}
-	on.Logged = -mean(cost)
+	on.Logged = -cost.Value() / float64(max(1, n))
 	var estimate *certify.Estimate
-	if pi != nil {
-		if of == nil {
-			of = cost
-		}
-		e := certify.SelfNormalized(pi, pi0, of)
+	if samples[0].logged != nil {
+		e := certify.SelfNormalizedRows(n, func(i int) (w, c float64) {
+			k := 0
+			for ; i >= len(samples[k].rows); k++ {
+				i -= len(samples[k].rows)
+			}
+			s := &samples[k]
+			r := s.rows[i]
+			if c = s.log.Cost[r]; s.cost != nil {
+				c = s.cost[r]
+			}
+			return s.logged[r] / s.log.Propensity[r], c
+		})
 		estimate = &e
 		w := weigh(samples...)
 		on.Contradicted = cmp.Or(w.farFromOne(max(1, b.Gamma)), on.Contradicted)

@@ -88,7 +88,7 @@ func (j *Judge) Settled() bool { return j.found.Settled() }
 // again certifies the mixture of a file in the chunks that certified it when it was learned from
 // this log, as the file records them; nil: it was not learned so.
 func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (*Certificate, trial, error) {
-	how, keys := j.identity()
+	how, keys := j.log.Identity()
 	for _, c := range f.Components {
 		if len(f.Components) == 1 || how != f.History.How || c.Kind != policyfile.ArgMax || len(c.Chosen) == 0 {
 			return nil, trial{}, nil
@@ -116,7 +116,7 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 			part.Components = append(part.Components, f.Components[k])
 			share += f.Components[k].Weight
 		}
-		log, err := through(&f.Components[k-1], j.log, chunk.Rows)
+		log, err := through(&f.Components[k-1], j.log, chunk.Rows, false)
 		if err == nil {
 			chunk.Models, err = models(f, k-1, log)
 		}

@@ -1,6 +1,10 @@
 package provenance
 
-import "opl/train/inspect"
+import (
+	"slices"
+
+	"opl/train/inspect"
+)
 
 // Clusters returns a number for each row. Rows of one number may depend on one another, and a
 // guarantee counts them as one. They share a group of the log or a decision id. If the inspection
@@ -17,10 +21,7 @@ func (j *Judge) depend() []int32 {
 		return ok
 	}
 	n := j.log.Len()
-	root := make([]int32, n) // a forest, of which a tree is a cluster
-	for i := range root {
-		root[i] = int32(i)
-	}
+	var root []int32 // a forest, of which a tree is a cluster; nil: no rows were joined
 	find := func(i int32) int32 {
 		for root[i] != i {
 			root[i] = root[root[i]]
@@ -28,7 +29,6 @@ func (j *Judge) depend() []int32 {
 		}
 		return i
 	}
-	joined := false
 	join := func(of func(i int) (key uint64, ok bool)) {
 		first := make(map[uint64]int32, 1024)
 		for i := range n {
@@ -41,7 +41,12 @@ func (j *Judge) depend() []int32 {
 				first[k] = int32(i)
 				continue
 			}
-			joined = true
+			if root == nil {
+				root = make([]int32, n)
+				for i := range root {
+					root[i] = int32(i)
+				}
+			}
 			if a, b := find(at), find(int32(i)); a < b { // the first row stands for its cluster
 				root[b] = a
 			} else {
@@ -60,16 +65,13 @@ func (j *Judge) depend() []int32 {
 			join(func(i int) (uint64, bool) { return c[i], true })
 		}
 	}
-	if !joined {
-		return nil
-	}
 	for i := range root {
 		root[i] = find(int32(i))
 	}
 	return root
 }
 
-// Apart returns the rows that were not seen and share no cluster with rows that were.
+// Apart returns the rows, nil: those of all rows, that were not seen and share no cluster with rows that were.
 func (j *Judge) Apart(rows []int, seen []bool) []int {
 	cluster := j.Clusters()
 	var tainted []bool
@@ -79,11 +81,12 @@ func (j *Judge) Apart(rows []int, seen []bool) []int {
 			tainted[cluster[i]] = tainted[cluster[i]] || s
 		}
 	}
-	out := make([]int, 0, len(rows))
-	for _, r := range rows {
-		if !seen[r] && (tainted == nil || !tainted[cluster[r]]) {
-			out = append(out, r)
-		}
+	drop := func(r int) bool { return seen[r] || tainted != nil && tainted[cluster[r]] }
+	if rows == nil {
+		return slices.DeleteFunc(every(len(seen)), drop)
 	}
-	return out
+	if !slices.ContainsFunc(rows, drop) {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), drop)
 }

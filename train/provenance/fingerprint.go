@@ -9,6 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"opl/policies/policyfile"
+	"opl/train/internal/keys"
 )
 
 // # Rows known again
@@ -157,7 +158,7 @@ const split = 1<<24 - 1
 // chance.
 func (j *Judge) fingerprints(rows []int) (all []policyfile.Fingerprints) {
 	names := j.actions()
-	_, identity := j.identity()
+	_, identity := j.log.Identity()
 	drawn := func(a, b int) int { return cmp.Compare(Hash(1, identity[a]), Hash(1, identity[b])) }
 	rare := func(a, b int) int { return cmp.Or(cmp.Compare(j.log.Propensity[a], j.log.Propensity[b]), drawn(a, b)) }
 	some := [2][]int{rows[:min(len(rows), 25*fingerprints)], first(rows, 25*fingerprints, drawn)}
@@ -304,25 +305,29 @@ func what(w policyfile.Fingerprints) string {
 	return "the context"
 }
 
-// contents are context, action and cost of each row, the same in every log.
-func (j *Judge) contents() [][3]uint64 {
+// contents hashes context, action and cost of each row, the same in every log.
+func (j *Judge) contents() []uint64 {
 	x, names := j.log.ContextHashes(), j.actions()
-	out := make([][3]uint64, j.log.Len())
+	out := make([]uint64, j.log.Len())
 	for i, a := range j.log.Action {
-		if out[i] = [3]uint64{0, names[a], math.Float64bits(j.log.Cost[i])}; x != nil {
-			out[i][0] = x[i]
+		if out[i] = keys.Mix(names[a] + keys.Mix(math.Float64bits(j.log.Cost[i]))); x != nil {
+			out[i] = keys.Mix(out[i] + x[i])
 		}
 	}
 	return out
 }
 
-// repeats counts those of the rows whose content another of them had before.
+// repeats counts those of the rows, nil: of all, whose content another of them had before.
 func (j *Judge) repeats(rows []int) int {
-	of, seen := j.contents(), make(map[[3]uint64]bool, len(rows))
-	for _, r := range rows {
-		seen[of[r]] = true
+	of := j.contents()
+	if rows != nil {
+		some := make([]uint64, len(rows))
+		for i, r := range rows {
+			some[i] = of[r]
+		}
+		of = some
 	}
-	return len(rows) - len(seen)
+	return keys.Again(of)
 }
 
 // byChance reports whether n of a log's rows may well have the contents of n rows of the
@@ -331,7 +336,7 @@ func (j *Judge) repeats(rows []int) int {
 // q = 2N₁N₂/(N₁+N₂)²: across are n, and no fewer than the repeats within. The tail is
 // Chernoff's, exp(−T·kl(n/T, q)) of T pairs.
 func (j *Judge) byChance(n, taught, repeats int) bool {
-	total := float64(n + repeats + j.repeats(every(j.log.Len())))
+	total := float64(n + repeats + j.repeats(nil))
 	a, b := float64(taught), float64(j.log.Len())
 	p, q := float64(n)/total, 2*a*b/((a+b)*(a+b))
 	if p <= q {

@@ -46,7 +46,7 @@ func Hash(seed, of uint64) uint64 {
 
 // hashes returns the hashes of some rows as a file records them: sorted, distinct.
 func (j *Judge) hashes(seed uint64, rows []int) policyfile.Hashes {
-	_, keys := j.identity()
+	_, keys := j.log.Identity()
 	out := make([]uint64, len(rows))
 	for i, r := range rows {
 		out[i] = Hash(seed, keys[r])
@@ -82,7 +82,7 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 	for _, c := range f.Components {
 		taught, chosen = append(taught, c.Taught...), append(chosen, c.Chosen...)
 	}
-	how, keys := j.identity()
+	how, keys := j.log.Identity()
 	switch {
 	case h.Known && f.Unlisted() > 0:
 		return o, withhold("the policy file says that more rows taught it than it lists, %d of which are missing: "+
@@ -158,7 +158,7 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again string) (Overlap, error) {
 	const changed = "rows that had a part in the policy%s are in this log %s and may not certify: %s; use a log " +
 		"of later decisions, drawn by other random numbers"
-	how, keys := j.identity()
+	how, keys := j.log.Identity()
 	under := "under other decision ids: their ids were changed,"
 	if how == logs.ByContent {
 		under = "without decision_id, or with their contexts rounded,"
@@ -245,28 +245,36 @@ func (j *Judge) Seed(before *policyfile.File, seed uint64) (uint64, error) {
 	if before == nil || !before.History.Known || before.History.How == "" {
 		return seed, nil
 	}
-	if how, _ := j.identity(); before.History.How != how {
+	if how, _ := j.log.Identity(); before.History.How != how {
 		return 0, withhold("the prior's file tells rows apart by another key than this log has (decision_id or " +
 			"content): its rows could not be recorded")
 	}
 	return before.History.Seed, nil
 }
 
+// mostListed is how many rows a file may list that certified an argmax policy. Of more it lists none: they changed nothing
+// in it, and of 10⁸ rows the list takes a gigabyte.
+var mostListed = 1 << 24
+
 // Record writes into a file which rows had a part in it.
 func (j *Judge) Record(f *policyfile.File, m Made) {
 	if m.Chunks == nil {
 		m.Chunks = [][]int{m.Chosen}
 	}
-	taught := slices.Clone(m.Taught)
+	taught, all := slices.Clone(m.Taught), m.Taught
+	if len(m.Chosen) > mostListed && len(m.Chunks) == 1 && f.Components[0].Kind == policyfile.ArgMax {
+		m.Chunks = [][]int{nil}
+	} else {
+		all = slices.Concat(m.Taught, m.Chosen)
+	}
 	for k, rows := range m.Chunks {
 		if k > 0 && !slices.Equal(rows, m.Chunks[k-1]) {
 			taught = append(taught, m.Chunks[k-1]...)
 		}
 		f.Components[k].Taught, f.Components[k].Chosen = j.hashes(m.Seed, taught), j.hashes(m.Seed, rows)
 	}
-	how, _ := j.identity()
+	how, _ := j.log.Identity()
 	f.History = policyfile.History{Known: true, DataHash: j.log.Hash(), How: how, Seed: m.Seed, Tried: m.Tried}
-	all := slices.Concat(m.Taught, m.Chosen)
 	if f.History.Groups = j.groups(m.Seed, all); len(f.Components) == 1 && f.Components[0].Kind == policyfile.ArgMax {
 		f.History.Groups = j.groups(m.Seed, m.Taught) // those that certified it changed nothing
 	}

@@ -23,7 +23,6 @@ type Judge struct {
 	found inspect.Report
 	force bool
 
-	identity func() (how string, keys []uint64) // of the rows, see [logs.Log.Identity]
 	clusters func() []int32
 	partial  *Partial // of a shard that has read its own files alone
 }
@@ -43,7 +42,7 @@ func Within(log *logs.Log, gamma float64) *Judge {
 }
 
 func judge(log *logs.Log, found inspect.Report, force bool) *Judge {
-	j := &Judge{log: log, found: found, force: force, identity: sync.OnceValues(log.Identity)}
+	j := &Judge{log: log, found: found, force: force}
 	j.clusters = sync.OnceValue(j.depend)
 	return j
 }
@@ -188,7 +187,8 @@ func (j *Judge) untaught(taught propensity.RowSet, what string, rows []int) erro
 		return nil
 	}
 	seen := make([]bool, j.log.Len())
-	for i, h := range j.log.Hashes(every(j.log.Len())) {
+	_, hashes := j.log.Identity()
+	for i, h := range hashes {
 		seen[i] = taught.Has(h)
 	}
 	if kept := j.Apart(rows, seen); len(kept) < len(rows) {
@@ -300,11 +300,11 @@ func (j *Judge) lasting(rows []int, o certify.Options, on *Circumstances) ([]int
 	return kept[0], nil
 }
 
-// Target certifies a fixed policy on all rows: pi writes π(·|x_i) of the actions that row i offers to dst; nil: logged
-// has π(a_i|x_i) of each row alone. Refused as [Judge.Fixed]. If the log has all propensities, too, and the statement is for
-// one look, a model learned from rows before ([online.Learn]) makes the bound tighter. For a target
-// that is better, Target also finds the strength. Requirements of other outcomes make the
-// certificate's Decision.
+// Target certifies a fixed policy on all rows: pi writes π(·|x_i) of the actions that row i offers
+// to dst; nil: logged has π(a_i|x_i) of each row alone. Refused as [Judge.Fixed]. If the log has
+// all propensities, too, and the statement is for one look, a model learned from rows before
+// ([online.Learn]) makes the bound tighter. For a target that is better, Target also finds the
+// strength. Requirements of other outcomes make the certificate's Decision.
 func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certify.Options,
 	requirements ...Requirement) (*Certificate, error) {
 	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())
@@ -367,7 +367,7 @@ func (j *Judge) from(o Origin, rows []int, options certify.Options) error {
 // none had a part in it.
 func (j *Judge) flatters(f *policyfile.File) string {
 	o, err := j.Compare(f, false)
-	how, _ := j.identity()
+	how, _ := j.log.Identity()
 	switch p := f.History; {
 	case j.log.Hash() == p.DataHash:
 		return "it was learned from this log, whose rows flatter it"
@@ -422,7 +422,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 			return cert.decide(t, o.Requirements, err)
 		}
 	}
-	rows := j.Apart(every(j.log.Len()), c.seen)
+	rows := j.Apart(nil, c.seen)
 	if len(rows) == 0 {
 		return nil, withhold("all %d rows of the log had a part in the policy, and none is left to certify it%s",
 			j.log.Len(), strings.TrimSuffix(": "+strings.Join(c.on.Notes, "; "), ": "))
@@ -481,7 +481,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 // candidate is a policy of a file as a log may certify it.
 type candidate struct {
 	log    *logs.Log             // with the policy's features and actions
-	view   *logs.Log             // through its layers, too
+	view   *logs.Log             // through its layers, too; nil: nobody asks for it
 	plays  func() certify.Policy // one for each goroutine
 	models []*certify.RewardModel
 	seen   []bool // rows that may not certify
@@ -504,7 +504,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if how, _ := j.identity(); o.AnyTime && past.Relation == Ancestral && how == logs.ByContent {
+	if how, _ := j.log.Identity(); o.AnyTime && past.Relation == Ancestral && how == logs.ByContent {
 		return nil, withhold("%s, as their contents say, which tell them apart in this many rows, and maybe not "+
 			"in more: without decision_id nothing is certified at any time", past.Note)
 	}
@@ -541,13 +541,13 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if out.log, err = j.log.Encode(c.Encoder); err == nil {
 		out.log, err = named(out.log, f)
 	}
-	if err == nil {
-		out.view, err = through(c, j.log, nil)
+	if err == nil && (len(f.RewardModels) > 0 || slices.Contains(out.chosen, true)) {
+		lazily := j.log.LoggedOnly() // models of the reward are not asked there
+		if out.view, err = through(c, j.log, nil, lazily); err == nil {
+			out.view, err = named(out.view, f)
+		}
 	}
-	if err == nil {
-		out.view, err = named(out.view, f)
-	}
-	if err == nil {
+	if err == nil && out.view != nil {
 		out.models, err = models(f, at, out.view)
 	}
 	if err == nil {
@@ -556,8 +556,9 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	return out, err
 }
 
-// through encodes a log for a component and applies its layers, for some rows alone; nil: for all.
-func through(c *policyfile.Component, log *logs.Log, rows []int) (*logs.Log, error) {
+// through encodes a log for a component and applies its layers, for some rows alone; nil: for all. lazily is for
+// contexts of which few are asked for.
+func through(c *policyfile.Component, log *logs.Log, rows []int, lazily bool) (*logs.Log, error) {
 	log, err := log.Encode(c.Encoder)
 	if err == nil && c.Items != nil {
 		log, err = log.EncodeItems(c.Items)
@@ -567,6 +568,9 @@ func through(c *policyfile.Component, log *logs.Log, rows []int) (*logs.Log, err
 	}
 	return log.View(rows, func(x logs.Contexts) (logs.Contexts,
 		error) {
+		if lazily {
+			return logs.Lazily(x, c.Layers)
+		}
 		return logs.Through(x, c.Layers, runtime.GOMAXPROCS(0))
 	})
 }

@@ -14,7 +14,7 @@ func (j *Judge) Learned(from Origin) (clean []int, why string) {
 	why = "it was learned from rows of this log, or of their groups, which flatter it"
 	if f := from.file; f != nil {
 		o, err := j.Compare(f, false)
-		how, _ := j.identity()
+		how, _ := j.log.Identity()
 		same := j.log.Hash() == f.History.DataHash
 		if same {
 			why = "it was learned from this log, whose rows flatter it"
@@ -37,7 +37,8 @@ func (j *Judge) Learned(from Origin) (clean []int, why string) {
 			return nil, "" // no row of it did more
 		}
 	} else {
-		for i, h := range j.log.Hashes(every(len(seen))) {
+		_, hashes := j.log.Identity()
+		for i, h := range hashes {
 			seen[i] = from.taught.Has(h)
 		}
 		if !slices.Contains(seen, true) {
@@ -47,5 +48,5 @@ func (j *Judge) Learned(from Origin) (clean []int, why string) {
 	if !slices.Contains(seen, true) { // the file does not list them
 		return nil, why
 	}
-	return j.Apart(every(len(seen)), seen), why
+	return j.Apart(nil, seen), why
 }

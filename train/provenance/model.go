@@ -55,7 +55,7 @@ func (j *Judge) RewardModel(f *policyfile.File) (*certify.RewardModel, error) {
 	}
 	bare := *j.log
 	bare.Weight = nil // predictions are of single rows
-	view, err := through(c, &bare, nil)
+	view, err := through(c, &bare, nil, false)
 	if err != nil {
 		return nil, err
 	}

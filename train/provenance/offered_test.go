@@ -63,7 +63,7 @@ func TestFingerprints_OfSetsAreThoseOfAllRows(t *testing.T) {
 // pick are what the first half of fingerprints of least propensities and then the first by chance are known by.
 func (j *Judge) pick(rows []int, keys []uint64) (out []uint64) {
 	names, taken := j.actions(), map[int]bool{}
-	_, identity := j.identity()
+	_, identity := j.log.Identity()
 	drawn := func(a, b int) int {
 		x, y := Hash(1, identity[a]), Hash(1, identity[b])
 		if x < y {

@@ -110,7 +110,7 @@ func Players(p *policyfile.Policy, log *logs.Log) (func() certify.Policy, error)
 	views, thetas := make([]*logs.Log, len(f.Components)), make([][]float64, len(f.Components))
 	for k := range f.Components {
 		var err error
-		if views[k], err = through(&f.Components[k], log, nil); err != nil {
+		if views[k], err = through(&f.Components[k], log, nil, false); err != nil {
 			return nil, err
 		}
 		thetas[k] = slices.Concat(f.Components[k].Weights...)

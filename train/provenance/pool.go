@@ -14,6 +14,7 @@ import (
 	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/inspect"
+	"opl/train/internal/keys"
 	"opl/train/logs"
 )
 
@@ -313,14 +314,12 @@ func (j *Judge) repeated(before *Judge, by []policyfile.Fingerprints, out []bool
 		return withhold(which, says)
 	}
 	distinct := func(x []uint64) bool {
-		x = slices.Clone(x)
-		slices.Sort(x)
-		return len(slices.Compact(x)) == len(x)
+		return keys.Again(x) == 0
 	}
 	if x, y := j.log.ContextHashes(), before.log.ContextHashes(); x == nil || y == nil || !distinct(x) || !distinct(y) {
 		return nil
 	}
-	has, n := map[[3]uint64]bool{}, 0
+	has, n := map[uint64]bool{}, 0
 	for _, c := range before.contents() {
 		has[c] = true
 	}
