@@ -56,7 +56,11 @@ func (l *learning) trade(ctx context.Context, lib library.Library) error {
 	}
 	best := l.o.Trade
 	if best == nil {
-		best = l.weigh(ctx, lib, outcomes)
+		best, l.out.Training.Even = l.weigh(ctx, lib, outcomes)
+	}
+	if even := l.out.Training.Even; even > 0 {
+		l.o.Floor = 1 - (1-even)*(1-l.o.Floor)
+		l.floored()
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -71,31 +75,49 @@ func (l *learning) trade(ctx context.Context, lib library.Library) error {
 	return nil
 }
 
-// weigh chooses λ by rows that teach: on one half of them a policy is learned for each λ, and the other half says how
-// probable "ship" is at the number of rows that certify. From λ = 0 the weight of the requirement that is the least
-// probable grows, or all shrink where that is the goal, by steps that get shorter where they turn.
-func (l *learning) weigh(ctx context.Context, lib library.Library, outcomes []*logs.Beside) (best []float64) {
+// evens are the shares of decisions that are drawn evenly which are tried.
+var evens = []float64{0, 0.2, 0.4, 0.6, 0.8}
+
+// weigh chooses λ, and the share of decisions to draw evenly, by rows that teach: for each λ one half of them teaches a
+// policy that the other half judges, and the other way round. An action that just wins at λ mostly loses in one of the
+// halves, which is then seen. What is chosen has the largest mean over both policies of the gain times the squared
+// probability of "ship" at the number of rows that certify; without the square limits break more often
+// (docs/evidence/outcomes.md). From λ = 0 the weight of the requirement that is the least probable grows, or all shrink
+// where that is the goal, by steps that get shorter where they turn. Draws are even where no λ keeps a limit: of a log
+// that was drawn evenly they are what the logging policy plays.
+func (l *learning) weigh(ctx context.Context, lib library.Library, outcomes []*logs.Beside) (best []float64,
+	even float64) {
 	lambda := make([]float64, len(outcomes))
 	best = slices.Clone(lambda)
 	most, step, grew := math.Inf(-1), 4., true
-	learn, judge, failed := Split(cmp.Or(l.out.Training.Split, Random), 0.5, l.o.Seed+1, len(l.teaching),
+	one, other, failed := Split(cmp.Or(l.out.Training.Split, Random), 0.5, l.o.Seed+1, len(l.teaching),
 		l.columns(l.teaching))
+	halves := [2][]int{pick(l.teaching, one), pick(l.teaching, other)}
 	for range mostTrades {
-		if failed != nil {
+		log, logged := traded(l.log, outcomes, lambda), make([]float64, l.log.Len())
+		for h := range halves {
+			if failed == nil {
+				failed = l.judged(ctx, lib, log, halves[1-h], halves[h], logged)
+			}
+		}
+		if ctx.Err() != nil || failed != nil {
 			break
 		}
-		var chances []float64
-		chances, failed = l.chances(ctx, lib, traded(l.log, outcomes, lambda), pick(l.teaching, learn),
-			pick(l.teaching, judge))
-		if ctx.Err() != nil {
-			return nil
-		} else if failed != nil {
-			break
+		worst := 0
+		for _, share := range evens {
+			total, worth := make([]float64, 1+len(outcomes)), [2]float64{}
+			for h, rows := range halves {
+				chances, gain := l.prospect(logged, rows, share)
+				floats.Add(total, chances)
+				worth[h] = 2*floats.Sum(chances) + math.Log(max(gain, 1e-6))
+			}
+			if worth := floats.LogSumExp(worth[:]); worth > most {
+				best, even, most = slices.Clone(lambda), share, worth
+			}
+			if share == 0 {
+				worst = floats.MinIdx(total)
+			}
 		}
-		if sum := floats.Sum(chances); sum > most {
-			best, most = slices.Clone(lambda), sum
-		}
-		worst := floats.MinIdx(chances)
 		if grows := worst > 0; grows != grew {
 			step, grew = math.Sqrt(step), grows
 		}
@@ -114,7 +136,21 @@ func (l *learning) weigh(ctx context.Context, lib library.Library, outcomes []*l
 		l.warn("the policy is learned by the reward alone, as too few rows teach to weigh other outcomes by: %v",
 			failed)
 	}
-	return best
+	return best, even
+}
+
+// prospect is what rows say of a policy with the probabilities logged of what was done, if a share of its decisions is
+// drawn evenly: the logarithms of the chances of [provenance.Chances], and the gain.
+func (l *learning) prospect(logged []float64, rows []int, share float64) (chances []float64, gain float64) {
+	pi := make([]float64, len(logged))
+	for _, r := range rows {
+		pi[r] = (1-share)*logged[r] + share/float64(l.log.Options(r))
+		gain -= (pi[r]/l.log.Propensity[r] - 1) * l.log.Cost[r] / float64(len(rows))
+	}
+	// of requirements that were checked before anything was learned
+	chances, _ = provenance.Chances(l.log, pi, rows, len(l.certifying), cmp.Or(l.o.Settings.Delta, 0.05),
+		l.o.Requirements)
+	return chances, gain
 }
 
 // pick returns the elements of a column at some places.
@@ -126,26 +162,29 @@ func pick[T any](column []T, places []int) []T {
 	return out
 }
 
-// chances are what others rows say of a policy which some rows of a log teach, see [provenance.Chances].
-func (l *learning) chances(ctx context.Context, lib library.Library, log *logs.Log, learn, judge []int) ([]float64,
-	error) {
+// judged writes the probabilities of what was done in some rows under a policy that others teach.
+func (l *learning) judged(ctx context.Context, lib library.Library, log *logs.Log, learn, judge []int,
+	logged []float64) error {
 	o := l.o
 	o.Trading = Trading{}
 	o.Chunks, o.Progress, o.Force, o.Split = 1, nil, true, l.out.Training.Split
 	o.Seed += 2 // the rows that teach were divided from the others by hashes of the seed
 	got, err := Learn(ctx, lib, log.Subset(learn), o)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p, err := policyfile.New(got.File)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	pi, err := provenance.Logged(p, l.log, judge, runtime.GOMAXPROCS(0))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return provenance.Chances(l.log, pi, judge, len(l.certifying), cmp.Or(l.o.Settings.Delta, 0.05), l.o.Requirements)
+	for _, r := range judge {
+		logged[r] = pi[r]
+	}
+	return nil
 }
 
 // decide certifies the policy that was learned by all outcomes, in place of the certificate of what it was

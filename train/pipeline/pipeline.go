@@ -173,9 +173,7 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	if l.config, l.out.Training.Run, err = lib.Config(run, len(l.certifying)); err != nil {
 		return nil, err
 	}
-	if o.Floor > 0 {
-		l.config.Policy = policies.Floor{Policy: l.config.Policy, Epsilon: o.Floor}
-	}
+	l.floored()
 	l.config.Progress = o.Progress
 	if h := l.config.Representation; h != nil {
 		params := &objectives.Params{Dtype: tensor.Float64}
@@ -187,6 +185,16 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 		}
 	}
 	return l, nil
+}
+
+// floored gives the policy that is learned its floor.
+func (l *learning) floored() {
+	if f, has := l.config.Policy.(policies.Floor); has {
+		l.config.Policy = f.Policy
+	}
+	if l.o.Floor > 0 {
+		l.config.Policy = policies.Floor{Policy: l.config.Policy, Epsilon: l.o.Floor}
+	}
 }
 
 func (l *learning) warn(format string, args ...any) {

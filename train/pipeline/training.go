@@ -36,6 +36,9 @@ type Training struct {
 	Divisions []Division `json:"divisions,omitempty"`
 	// Traded are the weights λ beside the reward's 1 of outcomes that something is required of, in what was learned.
 	Traded map[string]float64 `json:"traded,omitempty"`
+	// Even is the share of decisions that are drawn evenly so that these outcomes keep their limits: the floor is
+	// that much higher than was asked for.
+	Even float64 `json:"even,omitempty"`
 
 	Estimate certify.Estimate   `json:"estimate"` // on the rows that certify
 	Curve    []train.CurvePoint `json:"curve,omitempty"`

@@ -143,7 +143,10 @@ func learnedText(t pipeline.Training, f *policyfile.File) string {
 		text += ", through " + layersText(c.Layers)
 	}
 	if f.Floor > 0 {
-		text += fmt.Sprintf(", floor %v", f.Floor)
+		text += fmt.Sprintf(", floor %.4g", f.Floor)
+	}
+	if t.Even > 0 {
+		text += fmt.Sprintf(", of which draws of %.3g %% of the decisions are there to keep the limits", 100*t.Even)
 	}
 	return text
 }
