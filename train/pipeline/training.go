@@ -14,7 +14,7 @@ type Training struct {
 	train.Run // the configuration; dataset, eta0, limit and prior_split do not apply
 
 	Rows       int     `json:"rows"`               // of the log
-	Distinct   *int    `json:"distinct,omitempty"` // of them, by what rows are told apart by; nil: all
+	Distinct   *int    `json:"distinct,omitempty"` // of them, that the file's lists of rows tell apart; nil: all
 	Teaching   int     `json:"teaching"`           // rows that taught the prior, the encoder and the reward model
 	Certifying int     `json:"certifying"`         // rows that the posterior was trained or chosen on
 	Split      string  `json:"split"`              // how they were divided: random, group or time
