@@ -482,7 +482,7 @@ func (t *sample) teach(d *Data, target Target, e Estimator, learn func(weight []
 	}
 	model, err := learn(weight)
 	if err == nil {
-		err = t.predict(&own, target, model, e.Name)
+		err = t.predict(&own, target, model, "model of "+e.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ope: estimator %s: %w", e.Name, err)

@@ -514,7 +514,8 @@ func Required(log *logs.Log, all []Requirement) error {
 //
 //	bound ≈ x̄ + s √(2 log(1/δ)/n)
 //
-// x̄ and s are the mean and the standard deviation of X_i (package certify) over the rows.
+// x̄ and s are the mean and the standard deviation of X_i (package certify) over the rows. The
+// chance counts the error that x̄ has itself.
 func Chances(log *logs.Log, logged []float64, rows []int, n int, delta float64, all []Requirement) ([]float64, error) {
 	t := trial{parts: []certify.PoolLog{{Log: log}}, samples: []sample{{Judge: &Judge{log: log}}}}
 	chances := []float64{t.goal().chance(log.Cost, nil, log.Propensity, logged, rows, n, delta)}
@@ -557,7 +558,7 @@ func (n *null) chance(cost []float64, missing []bool, pi0, pi []float64, rows []
 	mean := sum / count
 	deviation := math.Sqrt(max(1e-12, square/count-mean*mean) / float64(max(1, later)))
 	z := (n.most-mean)/deviation - math.Sqrt(-2*math.Log(delta))
-	z /= math.Sqrt(1 + float64(later)/count)
+	z /= math.Sqrt(1 + float64(later)/count) // the mean of these rows has an error, too
 	if z < -30 { // Φ(z), where it is no number
 		return -z * z / 2
 	}
