@@ -559,7 +559,7 @@ func (n *null) chance(cost []float64, missing []bool, pi0, pi []float64, rows []
 	deviation := math.Sqrt(max(1e-12, square/count-mean*mean) / float64(max(1, later)))
 	z := (n.most-mean)/deviation - math.Sqrt(-2*math.Log(delta))
 	z /= math.Sqrt(1 + float64(later)/count) // the mean of these rows has an error, too
-	if z < -30 { // Φ(z), where it is no number
+	if z < -30 {                             // Φ(z), where it is no number
 		return -z * z / 2
 	}
 	return math.Log(math.Erfc(-z/math.Sqrt2) / 2)
