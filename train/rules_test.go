@@ -1,9 +1,10 @@
 package train
 
 import (
-	"os"
 	"slices"
 	"testing"
+
+	"opl/testdata/long"
 )
 
 // ruleReward is a world whose best policy is a tree of depth 2 on four features of which one tells nothing.
@@ -22,9 +23,7 @@ func ruleReward(x []float64, a int) float64 {
 }
 
 func TestRules_FindTheTree(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	found := 0
 	for seed := range uint64(10) {
 		log := tableLog(2000, 5, 3, seed, ruleReward) // what teaches of 4,000 rows

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"opl/testdata/long"
 )
 
 const root = "../.."
@@ -50,9 +52,7 @@ func readPage(t *testing.T, path string) string {
 // between them; "…" alone stands for such lines. Numbers may differ by 3 %, since learners' last digits depend on
 // the processor.
 func TestPagesRun(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	bin := t.TempDir()
 	for _, program := range []string{"loop", "router"} {
 		if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, program), root+"/testdata/"+program).CombinedOutput(); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/testdata/long"
 )
 
 // python skips where there is no Python with numpy, as .ci/run prints.
@@ -324,9 +325,7 @@ func nodes(v any, put func(any), drop func(), use func(v any, put func(any), dro
 // Python refuses the files that Go refuses, and no others, with an error of one line; where a value has been changed for another
 // that both take, propensities are the same. What has no part in them is left as it is.
 func TestPythonHostile(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	python(t)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(20, 2))
 	gaussian := layered(t, r, []string{policyfile.Gaussian, policyfile.Softmax}, features.Tanh, 3)

@@ -15,6 +15,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/testdata/long"
 )
 
 // hostile are categories whose names would break what does not quote them.
@@ -184,9 +185,7 @@ type answer struct {
 // TestExports_AnswerAsThePolicyFile runs what is exported, on 10⁵ rows: Go by the go tool, Python and SQL in SQLite
 // by python3 where there is one.
 func TestExports_AnswerAsThePolicyFile(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Log("no python3: Python and SQL are not run")

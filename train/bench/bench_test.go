@@ -3,12 +3,12 @@ package bench_test
 import (
 	"context"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"opl/testdata/long"
 	"opl/train/bench"
 	"opl/train/dataset"
 	"opl/train/ope"
@@ -96,9 +96,7 @@ func TestRun(t *testing.T) {
 // Joachims 2015, Thomas & Brunskill 2016), as does a model that is learned for it (Farajtabar et al. 2018); optimistic shrinkage
 // beats dr where the model is good (Su et al. 2020).
 func TestOrders(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	r := run(t, bench.Options{Seeds: 150, Rows: []int{250}, Noise: .1, Estimators: []ope.Estimator{ope.IPS(), ope.SNIPS(), ope.DR(), ope.SNDR(), ope.DRos(), ope.MRDR()}})
 	for _, c := range []struct{ logging, better, worse string }{
 		{"uniform", "dr", "ips"}, {"far", "dr", "ips"},

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"opl/testdata/long"
 	"opl/train/inspect"
 	"opl/train/logs"
 	"opl/train/report/render"
@@ -90,9 +91,7 @@ func contexts(l *logs.Log) []float64 { return l.X.(logs.Rows64).Data }
 
 // Sound logs pass: over fresh logs of every world at most 1 in 100 is doubtful.
 func TestInspect_PassesSoundLogs(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	logs := 6
 	if os.Getenv("OPL_LONG") != "" {
 		logs = 400

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"opl/testdata/long"
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -196,9 +197,7 @@ func TestLate_FindsDelaysOfSomeActions(t *testing.T) {
 
 // Sound logs, whose rewards, contexts and logging policies may change, are not doubted for late rewards.
 func TestLate_PassesSoundLogs(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	seeds := 2
 	if os.Getenv("OPL_LONG") != "" {
 		seeds = 40

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"opl/testdata/long"
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -397,9 +398,7 @@ func TestCombine_DoubtsShardsThatAreTooSmall(t *testing.T) {
 
 // Sound logs pass in shards, too.
 func TestCombine_PassesSoundLogs(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	n, shards, some := 1, 8, worlds[:3]
 	if os.Getenv("OPL_LONG") != "" {
 		n, some = 20, worlds

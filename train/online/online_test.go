@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
+	"opl/testdata/long"
 	"opl/train/certify"
 	"opl/train/logs"
 )
@@ -102,9 +102,7 @@ func offer(l *logs.Log) {
 // policy was chosen by the rewards of the first, the mean of the product is (1 − ℓR)ⁿ exactly. For a
 // model that saw the row that it predicts, or another of its group, it is not.
 func TestMeanIsOne(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	const ell, n = .15, 4
 	w := usual
 	for _, c := range []struct {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"opl/policies/propensity"
+	"opl/testdata/long"
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
@@ -111,9 +112,7 @@ func normals(r *rand.Rand, x []float64) {
 // all, where items earn what no feature says, and where no two items are alike. OPL_LONG=1 draws 100 logs of each by the
 // seed OPL_SEED, or OPL_LOGS of each, of 500 and 5,000 items, and has other estimators beside.
 func TestMIPS(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	count, seed, sizes, list := 3, uint64(1), []int{5000}, []ope.Estimator{ope.MIPS()}
 	if os.Getenv("OPL_LONG") != "" {
 		count, sizes, list = 100, []int{500, 5000}, append(list, ope.IPS(), ope.SNIPS(), ope.DM(), ope.DR())

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"opl/testdata/lists"
+	"opl/testdata/long"
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/ope"
@@ -314,9 +315,7 @@ func TestOwnSets(t *testing.T) {
 // Estimators hit the truth, and intervals cover it, where their assumption holds; the table tells the others' bias, too.
 // OPL_LOGS logs of 500 lists of each world, if set; it takes minutes with 200.
 func TestListsCover(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	logs, err := strconv.Atoi(os.Getenv("OPL_LOGS"))
 	if err != nil {
 		logs = 2

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"opl/policies/propensity"
+	"opl/testdata/long"
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
@@ -482,9 +483,7 @@ func oneHot(xs []int, m int) logs.Rows64 {
 // unbiased: fresh logs of known worlds, single rows and groups, and the gain and
 // the difference of two targets too. Guarantees fail at most as often as δ.
 func TestCoverage(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	logs, n := 150, 1000
 	if os.Getenv("OPL_LONG") != "" {
 		logs = 4000

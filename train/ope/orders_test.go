@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"opl/testdata/long"
 	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/provenance"
@@ -16,9 +17,7 @@ import (
 // smoothed are better than those that are not. A model of the reward knows 3 features of 20 contexts. OPL_LONG
 // prints what docs/evidence/estimators.md has.
 func TestOrders(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	trials := 30
 	if os.Getenv("OPL_LONG") != "" {
 		trials = 400

@@ -9,6 +9,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/testdata/long"
 	"opl/train/bench/worlds"
 	"opl/train/library"
 	"opl/train/logs"
@@ -18,9 +19,7 @@ import (
 // What is guaranteed of policies of numbers, of the reward or the gain, is false in at most δ of the logs of worlds whose
 // truth is known, by more than chance in 37 of 500 (OPL_LOGS=500); and policies earn more than what logged them.
 func TestPromiseNumbers(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	n := 1
 	if v, err := strconv.Atoi(os.Getenv("OPL_LOGS")); err == nil {
 		n = v

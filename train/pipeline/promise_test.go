@@ -19,6 +19,7 @@ import (
 	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/policies/propensity"
+	"opl/testdata/long"
 	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/pipeline"
@@ -407,9 +408,7 @@ func binomial(n int, p float64) int {
 // OPL_LOGS of each setting, 1,000 if not set, by the seed OPL_SEED, and prints a table; OPL_SETTING is a part of the names
 // of settings that are tried alone.
 func TestPromise(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	asked, seed := 0, uint64(1)
 	if os.Getenv("OPL_LONG") != "" {
 		asked = 1000

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"opl/policies/propensity"
+	"opl/testdata/long"
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
@@ -189,9 +190,7 @@ var (
 // 100 of such tests. So are bounds that are to hold together. By what the goal alone says far more are shipped, which
 // is what the limit is there for. OPL_LONG=1 draws 500 logs of each world.
 func TestDecision_ShipsFalselyAsRarelyAsPromised(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	trials, seed := logsOf(12, 500)
 	for _, w := range services {
 		t.Run(w.name, func(t *testing.T) {
@@ -212,9 +211,7 @@ func TestDecision_ShipsFalselyAsRarelyAsPromised(t *testing.T) {
 
 // Power: how often what should be shipped is, beside bounds that share δ; and harm that is not there.
 func TestDecision_ShipsWhatShouldBeShipped(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	trials, seed := logsOf(10, 200)
 	for _, w := range []service{
 		{name: "flat guardrail", reward: [2]float64{.5, .62}, outcome: [2]float64{.9, .9}, limit: worse},

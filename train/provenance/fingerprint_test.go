@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/policies/propensity"
+	"opl/testdata/long"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
@@ -271,9 +271,7 @@ func TestFingerprints_HaveMeanOneOnNewRows(t *testing.T) {
 
 // Honest next rounds are not refused: contents may be equal by chance.
 func TestFingerprints_LetHonestRoundsPass(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	population := func(size int) func(r *rand.Rand, x []float64) {
 		return func(r *rand.Rand, x []float64) {
 			who := rand.New(rand.NewPCG(uint64(r.IntN(size)), 77))

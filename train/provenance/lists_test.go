@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"opl/testdata/lists"
+	"opl/testdata/long"
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -240,9 +241,7 @@ func TestLists_RefuseWhatCannotBe(t *testing.T) {
 // An assumption that is made and does not hold is doubted, one that holds is not. Independence is doubted by what
 // refutes a cascade, too; what does not hold and is not assumed is no doubt.
 func TestLists_DoubtsAnAssumptionThatDoesNotHold(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	for _, w := range lists.All() {
 		for _, assume := range certify.Assumptions() {
 			worst := inspect.Fine

@@ -13,15 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"opl/testdata/long"
 	"opl/train/regress"
 )
 
 // At equal settings held-out log-loss is that of scikit-learn's HistGradientBoostingClassifier within 2 %, on numbers
 // that matter in steps, in products and not at all, on many zeros, few rows, and a category.
 func TestBoostSklearn(t *testing.T) {
-	if os.Getenv("OPL_CI") == "" && os.Getenv("OPL_LONG") == "" && os.Getenv("OPL_LOGS") == "" {
-		t.Skip("takes long: set OPL_CI=1, as .ci/run does")
-	}
+	long.Test(t)
 	const python = "/usr/bin/python3"
 	if err := exec.Command(python, "-c", "import sklearn").Run(); err != nil {
 		t.Skip("no scikit-learn: apt-get install python3-sklearn")
