@@ -72,6 +72,15 @@ func TestStar(t *testing.T) {
 			t.Errorf("%s: %+v", want, p)
 		}
 	}
+	s, err := ope.Select(l, targets, ope.Options{Model: bad}) // of which itself has no gain by any model
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range s.Targets {
+		if c.Name == "itself" && (c.Estimate.Gain != ope.Interval{} || c.Estimate.Interval != s.Logging) {
+			t.Errorf("%+v, logged %+v", c.Estimate, s.Logging)
+		}
+	}
 }
 
 // What is shipped names the others that are as good, as far as the rows can tell; a policy at small rewards has digits that its error allows.

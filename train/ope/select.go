@@ -123,6 +123,9 @@ func (r Result) choose(gamma float64) Selection {
 		if len(p.Estimates) > 0 && (certify.Estimate{Weight: p.MeanWeight}).Tells() {
 			c.Estimate = &p.Estimates[0]
 		}
+		if p.Same { // its value is what was logged, and a model would only add noise
+			c.Estimate = &Estimate{Estimator: SNIPS().Name, Interval: r.Logging}
+		}
 		if g := p.Guarantee; g != nil {
 			value, gain := g.Promise(), g.GainAtLeast()
 			c.AtLeast, c.GainAtLeast, c.Verdict, c.Decision = &value, &gain, g.Verdict, g.Decided()
