@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Apply is the way out to any function of Gorgonia:
+// Apply calls any function of Gorgonia that this package does not wrap:
 //
 //	y := graph.Apply(gorgonia.Tanh1, x)
 //

@@ -114,7 +114,7 @@ func (g *Graph) Noise(name string, fill Filler, shape ...int) Expr {
 	return g.Noise32(name, fill, nil, shape...)
 }
 
-// Noise32 is Noise with a form of its own for graphs of float32.
+// Noise32 declares noise as Noise does, and fills graphs of float32 by a faster function.
 func (g *Graph) Noise32(name string, fill Filler, fill32 Filler32, shape ...int) Expr {
 	in, x := g.declare(name, shape)
 	if in != nil {

@@ -32,10 +32,10 @@ func NewItems(n, p int, row func(a int, dst []float64)) *Items {
 	}
 }
 
-// Len is n, the number of items.
+// Len returns n, the number of items.
 func (z *Items) Len() int { return z.n }
 
-// Dim is p, the number of features of an item.
+// Dim returns p, the number of features of an item.
 func (z *Items) Dim() int { return z.p }
 
 // fit returns a failure unless x is a matrix of vectors for the items.

@@ -154,7 +154,7 @@ func (p *Program) Has(name string) bool {
 	return in != nil && p.used[in.node]
 }
 
-// Inputs are the names of those that the program reads.
+// Inputs returns the names of the inputs that the program reads.
 func (p *Program) Inputs() (names []string) {
 	for _, in := range p.g.inputs {
 		if p.used[in.node] {
@@ -230,10 +230,10 @@ func Buffer[T float32 | float64](p *Program, name string) []T {
 	return elems[T](in.value)
 }
 
-// Dtype is the element type of the graph.
+// Dtype returns the element type of the graph.
 func (p *Program) Dtype() tensor.Dtype { return p.g.dt }
 
-// Threads is how many threads a run may use, at least 1.
+// Threads returns the number of threads that a run may use, at least 1.
 func (p *Program) Threads() int { return p.threads }
 
 // Refill draws new values for every noise node.

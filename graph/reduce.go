@@ -46,7 +46,7 @@ func (x Expr) SumOver(axis int) Expr {
 	return Fail("graph: SumOver axis %d, want 0 or 1", axis)
 }
 
-// MeanOver is SumOver divided by the length of the axis.
+// MeanOver averages along an axis: SumOver divided by the length of the axis.
 func (x Expr) MeanOver(axis int) Expr {
 	s := x.SumOver(axis)
 	if s.err != nil {
@@ -160,7 +160,7 @@ func (x Expr) SumGroups(s int) Expr {
 		func(_ []Expr, _, g Expr, _ []bool) []Expr { return []Expr{g.RepeatRows(s)} }, x)
 }
 
-// MeanGroups is SumGroups divided by s: the average over an example's draws.
+// MeanGroups averages over an example's draws: SumGroups divided by s.
 func (x Expr) MeanGroups(s int) Expr { return x.SumGroups(s).Scale(1 / float64(s)) }
 
 // Reshape returns a copy of x in another shape with as many elements, row by

@@ -360,7 +360,7 @@ func (p Problem) action() graph.Expr {
 	})
 }
 
-// W is the weight as it was given.
+// W returns the weight as it was given.
 func (p Problem) W() GraphWeight { return GraphWeight{p.s.Weight} }
 
 // Weight returns ŵ(x_i, a_i), [R].
@@ -482,8 +482,8 @@ func unfit(format string, args ...any) error {
 	return &UnfitError{fmt.Sprintf(format, args...)}
 }
 
-// Unfit is the expression that an objective returns when it has no meaning for
-// the problem's weight, policy or hyperparameters.
+// Unfit returns the failed expression by which an objective says that it has no
+// meaning for the problem's weight, policy or hyperparameters.
 func (p Problem) Unfit(format string, args ...any) graph.Expr {
 	return graph.Fail("%w", unfit(format, args...))
 }
@@ -492,7 +492,7 @@ func (p Problem) Unfit(format string, args ...any) graph.Expr {
 // not, the error is an [*UnfitError].
 func Check(o Objective, w Weight, pol policies.Policy) error { return check(o, w, pol, false) }
 
-// CheckLoggedOnly is Check for logs that have π₀ of the logged actions alone.
+// CheckLoggedOnly checks like Check, for logs that have π₀ of the logged actions alone.
 func CheckLoggedOnly(o Objective, w Weight, pol policies.Policy) error { return check(o, w, pol, true) }
 
 func check(o Objective, w Weight, pol policies.Policy, loggedOnly bool) error {

@@ -25,13 +25,13 @@ import (
 // take a representation that was learned on other rows, see [opl/train.Config].
 type Representation func(p Problem, context graph.Expr) graph.Expr
 
-// Start gives a parameter the values that learning starts at.
+// Start sets the values of a parameter from which learning starts.
 type Start func(r *rand.Rand, dst []float64)
 
-// Zeros starts at 0.
+// Zeros starts a parameter at 0.
 func Zeros(_ *rand.Rand, dst []float64) { clear(dst) }
 
-// Spread starts at independent N(0, s²).
+// Spread starts each entry at an independent draw of N(0, s²).
 func Spread(s float64) Start {
 	return func(r *rand.Rand, dst []float64) {
 		for i := range dst {
@@ -202,8 +202,8 @@ func (p Problem) Features() graph.Expr {
 	})
 }
 
-// Width is m, the number of features that a representation makes of d, d for none. Its
-// parameters are made on the way, in ps. Features that it cannot read are an [*UnfitError].
+// Width returns m, the number of features that a representation makes of d features; without a representation it is
+// d. Its parameters are made on the way, in ps. Features that it cannot read are an [*UnfitError].
 func (ps *Params) Width(r Representation, d int) (int, error) {
 	if r == nil {
 		return d, nil
@@ -260,8 +260,8 @@ func (ps *Params) Forward(r Representation, d, b int) (func(dst, x []float64) er
 	}, nil
 }
 
-// FeatureLayers are the layers of a representation that is a chain of them, with the
-// parameters as they are. Others, which a policy file cannot hold, are an error.
+// FeatureLayers returns the layers of a representation, with their present parameters,
+// for a policy file. A representation that is no chain of layers is an error.
 func (ps *Params) FeatureLayers(r Representation, d int) ([]features.Layer, error) {
 	if r == nil {
 		return nil, nil

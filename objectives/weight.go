@@ -24,7 +24,7 @@ func IX(gamma float64) Weight { return weights.IX(gamma) }
 // Har is w/((1 − λ)w + λ) of w = π/π₀, see [weights.Har].
 func Har(lambda float64) Weight { return weights.Har(lambda) }
 
-// DefaultHyper is the hyperparameter of a weight where none is given, see [weights.DefaultHyper].
+// DefaultHyper returns the hyperparameter of a weight where none is given, see [weights.DefaultHyper].
 func DefaultHyper(n int, unregularizedAt float64) float64 {
 	return weights.DefaultHyper(n, unregularizedAt)
 }

@@ -11,10 +11,10 @@ type ArgMax struct{ propensity.ArgMax }
 
 var _ Policy = ArgMax{}
 
-// Draws is 1.
+// Draws returns 1: the probabilities are exact.
 func (ArgMax) Draws() int { return 1 }
 
-// Probs fails.
+// Probs fails, because argmax has no gradient.
 func (ArgMax) Probs(Scores) graph.Expr {
 	return graph.Fail("an argmax policy has no gradient: learn a softmax, and play its argmax")
 }

@@ -23,7 +23,7 @@ type SoftmaxPosterior struct {
 	Noise   Noise // nil means LowDiscrepancy
 }
 
-// Draws is S.
+// Draws returns S, the number of draws of the noise.
 func (p SoftmaxPosterior) Draws() int {
 	if p.Samples <= 0 {
 		return DefaultSamples
@@ -57,7 +57,7 @@ type MixedLogit struct {
 	Noise   Noise // nil means LowDiscrepancy
 }
 
-// Draws is 1.
+// Draws returns 1: Probs averages over its samples.
 func (MixedLogit) Draws() int { return 1 }
 
 // Probs builds π_Q [B×K].

@@ -8,7 +8,7 @@ import (
 // Softmax is the point policy [propensity.Softmax].
 type Softmax struct{ propensity.Softmax }
 
-// Draws is 1.
+// Draws returns 1: the probabilities are exact.
 func (Softmax) Draws() int { return 1 }
 
 // Probs builds π [B×K].

@@ -10,7 +10,7 @@ import (
 	"opl/train/provenance"
 )
 
-// Chunked is what a Recipe gives in chunks: a mixture of policies.
+// Chunked holds what a Recipe returns if it certifies in chunks: a mixture of one policy for each chunk.
 type Chunked struct {
 	Parts       []*Certified // of the policies, which have no certificates of their own
 	Weights     []float64    // of each in the mixture, drawn anew for every decision

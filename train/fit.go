@@ -321,7 +321,7 @@ func (r *Result) Propensities(x logs.Contexts, use func(i int, pi []float64)) {
 	propensities(r.Policy, r.Posterior, x, func(i int, _, mean []float64, _ int, _ [][]float64) { use(i, mean) })
 }
 
-// ObjectiveValue is the objective that c minimizes, on the whole log at the
+// ObjectiveValue returns the objective that c minimizes, on the whole log at the
 // learned parameters, in float64.
 func (r *Result) ObjectiveValue(log *logs.Log, c Config) (objectives.Value, error) {
 	if c.Prior.Mean == nil {

@@ -563,7 +563,7 @@ func riskDifference(p, q []float64, log *logs.Log, rows []int) (mean, se float64
 	return sum / n, math.Sqrt(max(0, square/n-sum*sum/(n*n)) / n)
 }
 
-// Play is the policy on the rows of the log that certify, for [certify.Fixed].
+// Play returns the policy on the rows of the log that certify, for [certify.Fixed].
 func (c *Certified) Play(log *logs.Log, threads int) (certify.Policy, error) {
 	return play(c.Policy, c.Shares, func(in *Representation) (*logs.Log, error) { return c.view(in, log, threads) })
 }

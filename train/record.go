@@ -13,7 +13,7 @@ import (
 // CSV.
 type Number float64
 
-// None is the Number without a value.
+// None returns the Number without a value.
 func None() Number { return Number(math.NaN()) }
 
 // Valid reports whether n has a value.

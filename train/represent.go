@@ -88,7 +88,7 @@ type Representation struct {
 	d      int
 }
 
-// Layered is the representation by layers that are known, such as a policy file's; nil for none.
+// Layered returns the representation by layers that are known, such as a policy file's; nil for none.
 func Layered(layers []features.Layer) *Representation {
 	if len(layers) == 0 {
 		return nil

@@ -59,8 +59,8 @@ type Setting struct {
 	bad   func(*Settings) string
 }
 
-// AllSettings is the table, in the order of grid files' help. To add a setting, add its
-// field to [Settings] and its entry here.
+// AllSettings returns the table, in the order of grid files' help. To add a setting, add
+// its field to [Settings] and its entry here.
 func AllSettings() []Setting {
 	finite := func(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
 	oneOf := func(names ...string) func(string) bool {
@@ -152,7 +152,7 @@ func (e Setting) Copy(to, from *Settings) {
 	reflect.ValueOf(e.field(to)).Elem().Set(reflect.ValueOf(e.field(from)).Elem())
 }
 
-// DefaultSettings are the defaults, which are those of the paper's experiments.
+// DefaultSettings returns the defaults, which are those of the paper's experiments.
 func DefaultSettings() Settings { return Settings{}.Filled() }
 
 // Filled returns s with the defaults in place of zero values.

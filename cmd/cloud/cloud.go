@@ -45,7 +45,7 @@ func Open(ctx context.Context, url string) (logs.Bucket, error) {
 	return Bucket(b), nil
 }
 
-// Bucket is a bucket of gocloud.dev, which it closes.
+// Bucket adapts a bucket of gocloud.dev. Closing it closes that bucket.
 func Bucket(b *blob.Bucket) logs.WritableBucket { return bucket{b} }
 
 type bucket struct{ *blob.Bucket }

@@ -44,21 +44,21 @@ func (c Convolution) Check() error {
 	return nil
 }
 
-// In is how many numbers an image has.
+// In counts the numbers of an image.
 func (c Convolution) In() int { return c.Height * c.Width * c.Channels }
 
-// Out is how many places a kernel takes, as rows and columns of pixels.
+// Out counts the places that a kernel takes, as rows and columns of pixels.
 func (c Convolution) Out() (height, width int) {
 	return c.Height + 2*c.Pad - c.Size + 1, c.Width + 2*c.Pad - c.Size + 1
 }
 
-// Patch is how many numbers a kernel sees at one place: Size·Size pixels of Channels.
+// Patch counts the numbers that a kernel sees at one place: Size·Size pixels of Channels.
 func (c Convolution) Patch() int { return c.Size * c.Size * c.Channels }
 
-// Run is numbers that are next to each other in an image and in the patches of it.
+// Run describes numbers that are neighbours both in an image and in its patches, to copy at once.
 type Run struct{ Image, Patches, Len int32 }
 
-// Runs are all of them, in the order of the patches.
+// Runs lists all runs, in the order of the patches.
 func (c Convolution) Runs() []Run {
 	var runs []Run
 	h, w := c.Out()
@@ -95,7 +95,7 @@ func Unfold[T Float](dst, x []T, runs []Run) {
 	}
 }
 
-// Fold adds patches to the pixels that they are of, the transpose of Unfold.
+// Fold adds each patch to the pixels that Unfold took it from: the transpose of Unfold.
 func Fold[T Float](dst, patches []T, runs []Run) {
 	for _, r := range runs {
 		to, from := dst[r.Image:r.Image+r.Len], patches[r.Patches:r.Patches+r.Len]
@@ -107,7 +107,7 @@ func Fold[T Float](dst, patches []T, runs []Run) {
 // pixels that are left over at the right and at the bottom are not used.
 type Pooling struct{ Height, Width, Channels, Size int }
 
-// Out is the pixels that are left, as rows and columns.
+// Out counts the pixels that pooling leaves, as rows and columns.
 func (p Pooling) Out() (height, width int) { return p.Height / p.Size, p.Width / p.Size }
 
 // squares calls do with the place of the first number of each square in the image, and of its
@@ -161,7 +161,7 @@ func Unpool[T Float](dst, x, g []T, p Pooling) {
 	places(x, p, func(from, to int) { dst[from] = g[to] })
 }
 
-// Pick writes what g has at the places of the maxima of x, the transpose of Unpool.
+// Pick writes the numbers of g at the places where x has its maxima: the transpose of Unpool.
 func Pick[T Float](dst, x, g []T, p Pooling) {
 	places(x, p, func(from, to int) { dst[to] = g[from] })
 }

@@ -23,8 +23,8 @@ const fineNodes = 65
 // would lose digits, then be 0 anyway.
 const negligible = 1e-300
 
-// DefaultNodes is the number of quadrature points used where none is asked
-// for: 33 up to 12 actions, 65 above.
+// DefaultNodes returns the number of quadrature points used where none is asked for:
+// 33 up to 12 actions, 65 above.
 func DefaultNodes(k int) int {
 	if k <= 12 {
 		return 33

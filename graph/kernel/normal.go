@@ -15,7 +15,7 @@ const (
 	logSqrt2Pi = 0.918938533204672741780329736405617639861397473637783412817151540   // log √(2π)
 )
 
-// NormPDF is the density of the standard normal distribution.
+// NormPDF returns the density of the standard normal distribution.
 //
 //	φ(x) = exp(−x²/2)/√(2π)
 //
@@ -32,12 +32,12 @@ func NormPDF(x float64) float64 {
 	return math.Exp(-hi*hi/2) * math.Exp(-lo*(x+hi)/2) / sqrt2Pi
 }
 
-// LogNormPDF is the logarithm of the standard normal density.
+// LogNormPDF returns the logarithm of the standard normal density.
 //
 //	log φ(x) = −x²/2 − log √(2π)
 func LogNormPDF(x float64) float64 { return -x*x/2 - logSqrt2Pi }
 
-// NormCDF is the standard normal distribution function Φ.
+// NormCDF returns the standard normal distribution function Φ.
 //
 // x is any real number; the relative error is about 1e-15 wherever Φ(x) is a
 // normal number (x > −37.5). Φ(−Inf) = 0, Φ(+Inf) = 1.
@@ -54,7 +54,7 @@ func NormCDF(x float64) float64 {
 	return x // NaN
 }
 
-// LogNormCDF is the logarithm of the standard normal distribution function.
+// LogNormCDF returns the logarithm of the standard normal distribution function.
 //
 //	log Φ(x) = log1p(−Φ(−x))            x > 0
 //	           log Φ(x)                 −6 ≤ x ≤ 0
@@ -75,7 +75,7 @@ func LogNormCDF(x float64) float64 {
 	return LogNormPDF(x) + math.Log(mills(-x))
 }
 
-// InvMills is the inverse of Mills' ratio at −x, the derivative of log Φ.
+// InvMills returns the inverse of Mills' ratio at −x, the derivative of log Φ.
 //
 //	r(x) = φ(x)/Φ(x)
 //

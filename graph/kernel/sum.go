@@ -17,7 +17,7 @@ func (s *Sum) Add(v float64) {
 	s.sum = t
 }
 
-// Value is the sum so far. It is not finite where a number was not.
+// Value returns the sum so far. It is not finite if a number was not.
 func (s Sum) Value() float64 {
 	if v := s.sum + s.rest; v == v {
 		return v
@@ -35,7 +35,7 @@ func (s Sums) Add(v []float64) {
 	}
 }
 
-// Values are the sums so far.
+// Values returns the sums so far.
 func (s Sums) Values() []float64 {
 	out := make([]float64, len(s))
 	for i, x := range s {

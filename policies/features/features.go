@@ -148,7 +148,7 @@ func values[T any](from []*T) (to []T, whole bool) {
 	return to, true
 }
 
-// Dim is the number of features, d.
+// Dim returns the number of features, d.
 func (e *Encoder) Dim() int {
 	d := len(e.Names) + len(e.Missing)
 	if e.Intercept {
@@ -165,7 +165,7 @@ func (e *Encoder) Feature(name string) int {
 	return -1
 }
 
-// FeatureOf is Feature for a name in bytes. It does not allocate.
+// FeatureOf does what Feature does, for a name in bytes. It does not allocate.
 func (e *Encoder) FeatureOf(name []byte) int {
 	if j, ok := e.index[string(name)]; ok {
 		return int(j)

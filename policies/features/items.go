@@ -46,10 +46,10 @@ func NewItems(e *Encoder, own []string) (*Items, error) {
 	return it, nil
 }
 
-// Dim is the number of features of an action.
+// Dim returns the number of features of an action.
 func (it *Items) Dim() int { return it.Encoder.Dim() + len(it.Own) }
 
-// Place is where z(a) has the 1 of an action with a row of its own, or −1.
+// Place returns where z(a) has the 1 of an action with a row of its own, or −1.
 func (it *Items) Place(action string) int {
 	if j, ok := it.own[action]; ok {
 		return it.Encoder.Dim() + int(j)

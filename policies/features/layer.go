@@ -123,16 +123,16 @@ func (l *Layer) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Image says that a layer is a convolution, and what of.
+// Image makes a layer a convolution and gives the sizes of what it reads.
 type Image struct {
 	kernel.Convolution
 	Pool int `json:"pool,omitempty"` // the side of squares; 0: 1
 }
 
-// Out is the pixels that a layer makes of an image, as rows and columns.
+// Out counts the pixels that a layer makes of an image, as rows and columns.
 func (i Image) Out() (height, width int) { return i.Pooling(1).Out() }
 
-// Pooling is the pooling of what kernels make.
+// Pooling returns the pooling that follows the kernels.
 func (i Image) Pooling(kernels int) kernel.Pooling {
 	h, w := i.Convolution.Out()
 	return kernel.Pooling{Height: h, Width: w, Channels: kernels, Size: max(1, i.Pool)}
@@ -150,7 +150,7 @@ func (i Image) Check() error {
 	return nil
 }
 
-// Out is the number of features that the layer gives.
+// Out returns the number of features that the layer gives.
 func (l *Layer) Out() int {
 	if s := l.special(); s != nil {
 		return s.out()
@@ -253,7 +253,7 @@ func NewNet(layers []Layer) *Net {
 	return n
 }
 
-// Out is the number of features that the chain gives of in.
+// Out returns the number of features that the chain gives of in.
 func (n *Net) Out(in int) int {
 	if len(n.stages) == 0 {
 		return in
@@ -261,7 +261,7 @@ func (n *Net) Out(in int) int {
 	return n.stages[len(n.stages)-1].out()
 }
 
-// Scratch is how many numbers Apply needs beside its result.
+// Scratch returns how many numbers Apply needs beside its result.
 func (n *Net) Scratch() int { return 2*n.wide + n.scratch }
 
 // Apply writes h(x) to dst [Out], another slice than x, in scratch of its own. Terms are added in
@@ -393,7 +393,7 @@ func Dot(x, y []float64) float64 {
 	return s
 }
 
-// Dots writes the products Wx, of W [len(dst)×len(x)], to dst: the numbers of Dot, some at a time.
+// Dots writes the products Wx, for W [len(dst)×len(x)], to dst: those of Dot, and faster.
 func Dots(dst, w, x []float64) {
 	d := len(x)
 	for ; len(dst) >= 4; dst, w = dst[4:], w[4*d:] {

@@ -2,8 +2,9 @@ package features
 
 import "math"
 
-// Number is feature j, one of Names, of a context whose value of that name is v; NaN: the context lacks the name. It
-// is what Encode gives without Unit, which makes each feature depend on all values. v is NaN, or finite.
+// Number returns feature j, one of Names, of a context in which that name has the value v; NaN says that the
+// context lacks it. Encode gives the same without Unit, which makes each feature depend on all values. v is NaN, or
+// finite.
 func (e *Encoder) Number(j int, v float64) float64 {
 	if v != v && !e.Impute {
 		v = 0

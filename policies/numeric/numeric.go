@@ -85,19 +85,19 @@ func (a Actions) Check() error {
 	return nil
 }
 
-// Intervals is how many intervals there are; atoms come after them.
+// Intervals returns the number of intervals; atoms come after them.
 func (a Actions) Intervals() int { return len(a.Edges) - 1 }
 
-// K is the number of actions.
+// K returns the number of actions.
 func (a Actions) K() int { return a.Intervals() + len(a.Atoms) }
 
 // Range returns the least and the largest number.
 func (a Actions) Range() (low, high float64) { return a.Edges[0], a.Edges[a.Intervals()] }
 
-// Width is |I_c|.
+// Width returns |I_c|, the length of the interval of action c.
 func (a Actions) Width(c int) float64 { return a.Edges[c+1] - a.Edges[c] }
 
-// Center is the middle of an interval, or the atom itself.
+// Center returns the middle of an interval, or the atom itself.
 func (a Actions) Center(c int) float64 {
 	if n := a.Intervals(); c >= n {
 		return a.Atoms[c-n]
@@ -117,7 +117,7 @@ func (a Actions) Middle(c int, pi []float64) float64 {
 	return (a.Center(from) + a.Center(to)) / 2
 }
 
-// Interval is the interval that a number is in; −1: it is outside of the range.
+// Interval returns the interval that contains a number, and −1 for one outside of the range.
 func (a Actions) Interval(v float64) int {
 	low, high := a.Range()
 	if !(v >= low && v <= high) {
@@ -130,7 +130,7 @@ func (a Actions) Interval(v float64) int {
 	return min(c, a.Intervals()-1)
 }
 
-// Atom is the action of an atom; −1: it is none.
+// Atom returns the action of an atom, and −1 for a number that is none.
 func (a Actions) Atom(v float64) int {
 	if i, ok := slices.BinarySearch(a.Atoms, v); ok {
 		return a.Intervals() + i
@@ -138,7 +138,7 @@ func (a Actions) Atom(v float64) int {
 	return -1
 }
 
-// Share is the probability that action c plays a number of action f of another division.
+// Share returns the probability that action c plays a number which another division gives to its action f.
 func (a Actions) Share(c int, of Actions, f int) float64 {
 	switch interval, other := c < a.Intervals(), f < of.Intervals(); {
 	case interval && other:
@@ -174,8 +174,8 @@ func (a Actions) Refines(of Actions) bool {
 	return len(same.Edges) == len(a.Edges) && len(same.Atoms) == len(a.Atoms)
 }
 
-// Draw is the number that action c plays, by u from [0, 1), and where that is one of an interval its density if c has
-// the probability p; 0: an atom.
+// Draw returns the number that action c plays for a uniform draw u in [0, 1), and its density if c has the
+// probability p. The density of an atom is 0.
 func (a Actions) Draw(c int, p, u float64) (number, density float64) {
 	if c >= a.Intervals() {
 		return a.Center(c), 0
@@ -184,7 +184,7 @@ func (a Actions) Draw(c int, p, u float64) (number, density float64) {
 	return max(a.Edges[c], min(a.Edges[c]+u*a.Width(c), math.Nextafter(a.Edges[c+1], a.Edges[c]))), p / a.Width(c)
 }
 
-// Names are the actions' names: [0,1.25) of an interval, 9.99 of an atom. [Parse] reads them.
+// Names returns the actions' names: [0,1.25) of an interval, 9.99 of an atom. [Parse] reads them.
 func (a Actions) Names() []string {
 	var names []string
 	for c, end := range a.Edges[1:] {

@@ -67,7 +67,7 @@ type bound struct {
 	Delta float64  `json:"delta"`
 }
 
-// Guaranteed is the reward in [0, 1] that the certificate promises. ok is false if there is none.
+// Guaranteed returns the reward in [0, 1] that the certificate guarantees. ok is false if it guarantees none.
 func (f *File) Guaranteed() (reward float64, ok bool) {
 	c, err := f.certificate()
 	if err != nil || c.Guaranteed == nil {

@@ -82,7 +82,7 @@ func (c *Component) UnmarshalJSON(b []byte) error {
 	return strict(b, []string{"weight", "kind", "sigma", "encoder", "weights", "taught", "chosen"}, (*plain)(c))
 }
 
-// Dim is d, the number of features that the component's scores are of.
+// Dim returns d, the number of features that the component's scores are of.
 func (c *Component) Dim() int {
 	if n := len(c.Layers); n > 0 {
 		return c.Layers[n-1].Out()
@@ -171,7 +171,8 @@ type Ancestor struct {
 	Fingerprints []Fingerprints `json:"witnesses,omitempty"` // see History
 }
 
-// Ancestor is the policy as an ancestor of what is learned from its log.
+// Ancestor describes the policy to a file that is learned from its log, so that the
+// rows which taught it are never taken for new ones.
 func (p *Policy) Ancestor() Ancestor {
 	h := p.file.History
 	a := Ancestor{Policy: p.hash, Known: h.Known, DataHash: h.DataHash, How: h.How, Seed: h.Seed, Repeats: h.Repeats,
@@ -625,7 +626,7 @@ func Save(path string, f *File) error {
 	return wholefile.WriteBytes(path, b)
 }
 
-// SaveNew is Save where there is no file: one that appears meanwhile is an fs.ErrExist, and stays.
+// SaveNew saves as Save does, and never replaces a file: one that is there is an fs.ErrExist, and stays.
 func SaveNew(path string, f *File) error {
 	b, err := f.marshal()
 	if err != nil {

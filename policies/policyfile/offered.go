@@ -14,11 +14,11 @@ import (
 // HasItems reports that actions have features, by which each decision may offer others.
 func (p *Policy) HasItems() bool { return p.file.HasItems() }
 
-// ItemInputs are the names of the values that the policy knows actions by: an encoder that leaves
-// them as they are.
+// ItemInputs returns the names of the values by which the policy knows actions, as an encoder that
+// leaves values as they are.
 func (p *Policy) ItemInputs() *features.Encoder { return p.items }
 
-// Catalogue is what the policy's actions are described by; nil: it has none.
+// Catalogue returns the descriptions of the policy's actions, nil if it has none.
 func (p *Policy) Catalogue() *Catalogue { return p.catalogue }
 
 // Find returns the number of an action of the catalogue, or −1.
@@ -29,10 +29,10 @@ func (p *Policy) Find(action string) int {
 	return -1
 }
 
-// WithCatalogue is the policy, whose file and hash stay the same, with another catalogue. What was
+// WithCatalogue returns the policy with another catalogue. Its file and hash stay the same. What was
 // guaranteed of the file's catalogue is not of another: softmax and argmax over other actions are
-// other policies. Errors: a policy whose actions have no features, a catalogue that lacks
-// what the policy reads.
+// other policies. Errors: a policy whose actions have no features, a catalogue that lacks what the
+// policy reads.
 func (p *Policy) WithCatalogue(c *Catalogue, actions []string) (*Policy, error) {
 	if !p.HasItems() {
 		return nil, errors.New("the policy's actions have no features: it cannot be given a catalogue")
@@ -290,10 +290,10 @@ func (p *Policy) NewOffered() *Offered {
 	return o
 }
 
-// Len is the number of actions.
+// Len returns the number of actions.
 func (o *Offered) Len() int { return len(o.at) }
 
-// Name is the i-th action.
+// Name returns the i-th action.
 func (o *Offered) Name(i int) string { return o.names[i] }
 
 // Reset takes all actions out, and makes the set one for p.

@@ -100,8 +100,8 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 	return p.WithCatalogue(f.Catalogue, f.Actions)
 }
 
-// Family is the family of the component's kind, without the floor and the window of its file; nil
-// where no file can have the kind.
+// Family returns the family of the component's kind, without the floor and the window of its file;
+// nil where no file can have the kind.
 func (c *Component) Family() propensity.Family {
 	switch c.Kind {
 	case Softmax:
@@ -114,7 +114,7 @@ func (c *Component) Family() propensity.Family {
 	return nil
 }
 
-// Family is the family that component c plays, without the floor.
+// Family returns the family that component c plays, without the floor.
 func (f *File) Family(c *Component) propensity.Family {
 	if c.Kind == ArgMax && f.Numbers != nil {
 		return propensity.ArgMax{Window: f.Numbers.Window, Intervals: f.Numbers.Intervals()}
@@ -122,24 +122,24 @@ func (f *File) Family(c *Component) propensity.Family {
 	return c.Family()
 }
 
-// File is the content of the policy's file. It must not be changed.
+// File returns the content of the policy's file, which callers must not change.
 func (p *Policy) File() *File { return p.file }
 
-// Hash is the digest of the policy's file, 64 hexadecimal digits.
+// Hash returns the digest of the policy's file, 64 hexadecimal digits.
 func (p *Policy) Hash() string { return p.hash }
 
 // Actions returns the names of the K actions, from action 0: with a catalogue those of it; none
 // where actions have features and there is none.
 func (p *Policy) Actions() []string { return slices.Clone(p.actions) }
 
-// Len is K, the number of actions of Actions.
+// Len returns K, the number of actions of Actions.
 func (p *Policy) Len() int { return len(p.actions) }
 
-// Name is the name of action a.
+// Name returns the name of action a.
 func (p *Policy) Name(a int) string { return p.actions[a] }
 
-// Inputs are the names of the values in contexts that the policy knows: an encoder that
-// leaves them as they are.
+// Inputs returns the names of the values in contexts that the policy knows: an encoder
+// that leaves them as they are.
 func (p *Policy) Inputs() *features.Encoder { return p.inputs }
 
 // Propensities writes π(·|x) to dst [K]. Names that the policy does not know are
@@ -163,8 +163,8 @@ func (p *Policy) PropensitiesOf(dst, values []float64) error {
 	return p.PropensitiesOn(dst, nil, values, nil)
 }
 
-// PropensitiesOn is PropensitiesOf the actions that are offered; nil: all K, or those of the
-// catalogue. scores, if it is not nil, takes Σ_m w_m s_m of each.
+// PropensitiesOn writes what PropensitiesOf does, for the actions that are offered. nil offers
+// all K, or the whole catalogue. scores, if it is not nil, takes Σ_m w_m s_m of each.
 func (p *Policy) PropensitiesOn(dst, scores, values []float64, o *Offered) error {
 	s := p.pool.Get().(*scratch)
 	defer p.pool.Put(s)

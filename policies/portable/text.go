@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Formats are the names of what [Tree.Write] writes.
+// Formats returns the names of the formats that [Tree.Write] writes.
 func Formats() []string { return []string{"text", "sql", "json", "python", "go", "dot"} }
 
 // Write writes the tree in a format of [Formats]. draw is the column of uniform draws in [0, 1) that SQL reads.

@@ -12,7 +12,7 @@ func NewRowSet(hashes []uint64) RowSet {
 	return RowSet{slices.Compact(s)}
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (s RowSet) Len() int { return len(s.sorted) }
 
 // Hashes returns the hashes of the rows, sorted.

@@ -181,7 +181,7 @@ func writeFile(path string, mode fs.FileMode, only bool, write func(f *os.File) 
 	return f.Commit()
 }
 
-// WriteBytes is Write of bytes, of mode 0.
+// WriteBytes writes bytes as Write does, with mode 0.
 func WriteBytes(path string, b []byte) error {
 	return Write(path, 0, func(f *os.File) error {
 		_, err := f.Write(b)

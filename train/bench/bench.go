@@ -117,8 +117,8 @@ type world struct {
 	value  float64
 }
 
-// Run measures. Errors: numbers outside of their domains, data of fewer than 20 training examples,
-// those of [ope.Evaluate], and that of ctx.
+// Run measures estimators on logs whose truth is known. Errors: numbers outside of their domains,
+// data of fewer than 20 training examples, those of [ope.Evaluate], and that of ctx.
 func Run(ctx context.Context, data *dataset.Data, o Options) (Result, error) {
 	if o.Estimators == nil {
 		o.Estimators = ope.Default(ope.Estimators(), false)

@@ -183,13 +183,14 @@ type Bounds struct {
 	evidence *Evidence // about the contrast of the options; nil: they had none
 }
 
-// Best is the bound on the risk.
+// Best returns the bound on the risk.
 func (b Bounds) Best() Bound { return b.All[0] }
 
-// Reward is the lower bound on the reward, −Best().Risk.
+// Reward returns the lower bound on the reward, −Best().Risk.
 func (b Bounds) Reward() float64 { return -b.Best().Risk }
 
-// GainAtLeast is the lower bound on the gain over the logging policy; NaN in records of old.
+// GainAtLeast returns the lower bound on the gain over the logging policy, NaN in old
+// records.
 func (b Bounds) GainAtLeast() float64 {
 	if b.Gain == nil {
 		return math.NaN()
@@ -200,7 +201,7 @@ func (b Bounds) GainAtLeast() float64 {
 // Better reports that the policy earns more than the logging policy did on the same rows.
 func (b Bounds) Better() bool { return b.Gain != nil && b.Gain.Risk < 0 }
 
-// Evidence is about the contrast of the options, which must have had one.
+// Evidence returns the e-value about the contrast of the options, which must have had one.
 func (b Bounds) Evidence() Evidence { return *b.evidence }
 
 // Fixed bounds the risk and the gain of a policy that was fixed before the rows. pi writes
@@ -232,8 +233,8 @@ type PoolLog struct {
 	Missing  []bool         // see Contrast, in place of that of the options
 }
 
-// Pool is Fixed of the rows of several logs of the same actions in the order of their time, at
-// any time. A group's rows are in one log.
+// Pool bounds what Fixed does, at any time, from several logs of the same actions in the order
+// of their time. All rows of a group must be in one log.
 func Pool(parts []PoolLog, o Options) (Bounds, error) {
 	return boundsOf(pool(parts, o))
 }

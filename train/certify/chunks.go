@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Chunk is a part of the rows that certify, and the policy that they certify.
+// Chunk holds a part of the rows that certify, and the policy that these rows certify.
 type Chunk struct {
 	Policy Policy         // as pi of [Fixed]; it may have been learned from earlier chunks
 	Models []*RewardModel // likewise; as many in each chunk

@@ -54,12 +54,13 @@ type Evidence struct {
 	low, high float64
 }
 
-// Upper is an upper bound on the mean that holds with probability 1 − δ. It is absurd if no mean is possible.
+// Upper returns an upper bound on the mean that holds with probability 1 − δ. absurd says that the evidence rules
+// out every mean.
 func (e Evidence) Upper(delta float64) (bound float64, absurd bool) {
 	return e.upper(e.low, e.high, delta)
 }
 
-// Log is the logarithm of the e-value against the claim that the mean is at least r.
+// Log returns the logarithm of the e-value against the claim that the mean is at least r.
 func (e Evidence) Log(r float64) float64 {
 	return e.log(max(min(r, e.high), e.low))
 }

@@ -28,7 +28,8 @@ func SelfNormalized(pi, pi0, cost []float64) Estimate {
 	return SelfNormalizedRows(len(pi), func(i int) (w, c float64) { return pi[i] / pi0[i], cost[i] })
 }
 
-// SelfNormalizedRows is SelfNormalized by a function that returns the weight π(a_i|x_i)/π₀(a_i|x_i) and c_i of a row.
+// SelfNormalizedRows is SelfNormalized for rows of a function: the weight π(a_i|x_i)/π₀(a_i|x_i)
+// and c_i.
 func SelfNormalizedRows(n int, row func(i int) (w, cost float64)) Estimate {
 	var sums, squares, rewards, spread kernel.Sum
 	for i := range n {

@@ -1,7 +1,7 @@
 package certify
 
-// Log is what bounds read of a log of n decisions among K actions; *logs.Log is one. What is by action, such as
-// π₀(·|x_i), has an entry for each action that row i offers, in the order in which the row offers them.
+// Log lets bounds read n decisions among K actions; *logs.Log implements it. Slices by action, such as π₀(·|x_i),
+// have an entry for each action that row i offers, in the row's order.
 type Log interface {
 	Len() int     // n
 	K() int       // K

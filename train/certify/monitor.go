@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Watch is the evidence against the claim that a policy earns at least so much on average.
+// Watch holds the evidence against the claim that a policy earns at least a given reward on average.
 type Watch struct {
 	Rows  int     `json:"rows"`
 	Mean  float64 `json:"mean"`  // reward

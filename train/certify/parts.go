@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Sums are what the bounds at any time need of rows: those of some shards of the same rows add up to
-// those of all, but for the rounding of sums.
+// Sums hold all that the bounds at any time need from rows. Those of shards add up to those of the
+// whole log, up to rounding.
 type Sums struct {
 	Delta    float64     `json:"delta"`
 	Gamma    float64     `json:"gamma"`
@@ -19,7 +19,7 @@ type Sums struct {
 	Missing  []string    `json:"missing"`
 }
 
-// PoolSums are the sums that [Pool] makes its bounds of.
+// PoolSums returns the sums from which [Pool] computes its bounds.
 func PoolSums(parts []PoolLog, o Options) (Sums, error) {
 	s, err := pool(parts, o)
 	if err != nil {

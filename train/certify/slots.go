@@ -26,7 +26,7 @@ func Assumptions() []string {
 	return []string{string(NoAssumption), string(Cascade), string(Independence)}
 }
 
-// Says is the assumption in words.
+// Says returns the assumption in words.
 func (a Assumption) Says() string {
 	switch a {
 	case Cascade:
@@ -98,7 +98,7 @@ func (s *Slots) First() {
 	}
 }
 
-// Slots are lists, slot by slot.
+// Slots hold the actions, propensities and rewards of lists, slot by slot.
 type Slots struct {
 	Starts  []int     // of the slots of each list, and the end
 	Pi, Pi0 []float64 // by slot: π and π₀ of a_l given x and the slots above
@@ -135,7 +135,7 @@ func (s Slots) Weights(a Assumption, i int, gamma float64) []float64 {
 	return w
 }
 
-// List is what the slots of a list amount to.
+// List is one list as bounds count it: a row with the sums over its slots.
 type List struct {
 	X          float64 // Σ_l α_l W_l c_l, an unbiased estimate of what the policy's list costs
 	Cost       float64 // Σ_l α_l c_l
@@ -143,7 +143,7 @@ type List struct {
 	Propensity float64 // ∏_l p_l
 }
 
-// List is list i under an assumption, with propensities that are known up to a factor Γ.
+// List sums up list i under an assumption, with propensities that are known up to a factor Γ.
 func (s Slots) List(a Assumption, i int, gamma float64) List {
 	from, to := s.Starts[i], s.Starts[i+1]
 	alpha, out := s.Alpha(to-from), List{Propensity: 1}
@@ -158,8 +158,8 @@ func (s Slots) List(a Assumption, i int, gamma float64) List {
 	return out
 }
 
-// Effective is the probability that makes X = Effective/Propensity · Cost: a list under any assumption is a row whose
-// logged action has it. It is in [0, 1] as each W_l is at most 1/∏_l p_l.
+// Effective returns the probability that makes X = Effective/Propensity · Cost: bounds count a list as a row whose
+// logged action has this probability. It is in [0, 1] as each W_l is at most 1/∏_l p_l.
 func (l List) Effective() float64 {
 	if l.Cost == 0 {
 		return min(1, l.Weight*l.Propensity)
@@ -180,9 +180,9 @@ func plackettLuce(p, first []float64, at []int) bool {
 	return true
 }
 
-// Marginals are π(a_l at m|x) of the logged actions of a list at each of its slots, [l][m], of a policy that is
-// Plackett–Luce with the probabilities first in the first slot; p are its probabilities by slot, and false says that it
-// is not. With λ_a = first_a and arrival times Exp(λ_a),
+// Marginals returns π(a_l at m|x) of the logged actions of a list at each of its slots, [l][m], for a Plackett–Luce
+// policy. first are its probabilities in the first slot, p those by slot; false says that it is no such policy.
+// With λ_a = first_a and arrival times Exp(λ_a),
 //
 //	P(a at slot m) = ∫ λ_a exp(−λ_a t) P(exactly m − 1 others arrive before t) dt
 //
@@ -226,10 +226,10 @@ func Marginals(p, first []float64, at []int) ([][]float64, bool) {
 	return out, true
 }
 
-// Pseudoinverse is the weight W of a list in the estimate W Σ_l α_l r_l of what a policy's list earns, unbiased where
-// the reward of a list is a sum of terms that depend on an action and its slot each. W is the only such sum itself with
-// E₀[W 1(a at l)] = π(a at l|x) for all a and l; its mean is 1, and it may be negative. Of lists that were drawn evenly
-// among K actions, with q_l(a) = π(a at l|x) and Q(a) = Σ_l q_l(a),
+// Pseudoinverse returns the weight W of a list in the estimate W Σ_l α_l r_l of what a policy's list earns,
+// unbiased where the reward of a list is a sum of terms that depend on an action and its slot each. W is the only
+// such sum itself with E₀[W 1(a at l)] = π(a at l|x) for all a and l; its mean is 1, and it may be negative. Of
+// lists that were drawn evenly among K actions, with q_l(a) = π(a at l|x) and Q(a) = Σ_l q_l(a),
 //
 //	W = 1 + Σ_l (K−1)/K (K q_l(a_l) − 1 + (K Q(a_l) − L)/(K − L))
 //

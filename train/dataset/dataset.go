@@ -51,13 +51,13 @@ type Set struct {
 	ink   []uint8 // what it is
 }
 
-// Len is the number of examples.
+// Len returns the number of examples.
 func (s *Set) Len() int { return s.rows }
 
-// Dim is d, the number of pixels of an image.
+// Dim returns d, the number of pixels of an image.
 func (s *Set) Dim() int { return s.dim }
 
-// Norm is ‖φ(x_i)‖₂: 1, or 0 for an image without a pixel that is not zero.
+// Norm returns ‖φ(x_i)‖₂: 1, or 0 for an image whose pixels are all 0.
 func (s *Set) Norm(i int) float64 { return min(1, s.norm[i]) }
 
 // Row64 writes φ(x_i) = x_i/‖x_i‖₂ into dst[:Dim()]. An all-zero image gives zeros.
@@ -69,7 +69,7 @@ func (s *Set) Row64(i int, dst []float64) {
 	simd.Bytes64(dst, s.image(i), s.norm[i])
 }
 
-// Row32 is Row64 rounded to float32.
+// Row32 writes what Row64 does, rounded to float32.
 func (s *Set) Row32(i int, dst []float32) {
 	if dst = dst[:s.dim]; s.norm[i] == 0 {
 		clear(dst)

@@ -40,8 +40,8 @@ func ParseOption(text string) (Option, error) {
 
 var optionKey = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9./_-]*$`)
 
-// JobName is a name for jobs that write to a folder: the same for it at any time, another for any other. It is
-// a DNS label.
+// JobName derives the name of jobs, a DNS label, from the folder that they write to, so that the folder is
+// enough to find its jobs again.
 func JobName(name, folder string) string {
 	name = notLabel.ReplaceAllString(strings.ToLower(name), "-")
 	name = strings.Trim("opl-"+name[:min(len(name), 30)], "-")

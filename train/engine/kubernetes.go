@@ -22,10 +22,10 @@ const (
 
 type object = map[string]any
 
-// Kubernetes is the manifest of an Indexed Job of the parts, and that of a Job for the merge, to be
-// applied once the first is complete. grid, if not empty, becomes a file of this name in
-// KubernetesGrid. The claim is a PersistentVolumeClaim that all pods write to (ReadWriteMany),
-// which remote work needs not. A part is tried again on its own.
+// Kubernetes returns the manifest of an Indexed Job of the parts, and that of a Job for the merge, to
+// be applied once the first is complete. grid, if not empty, becomes a file of this name in
+// KubernetesGrid. The claim is a PersistentVolumeClaim that all pods write to (ReadWriteMany), which
+// remote work needs not. A part is tried again on its own.
 func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err error) {
 	c, err := w.cluster()
 	if err != nil {

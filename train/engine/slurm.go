@@ -40,7 +40,7 @@ func shell(words []string, variable string) string {
 	return strings.Join(line, " ")
 }
 
-// SlurmScripts are the batch scripts of the parts and of the merge. Options become lines #SBATCH of both.
+// SlurmScripts returns the batch scripts of the parts and of the merge. Options become lines #SBATCH of both.
 func (w Work) SlurmScripts() (part, merge string, err error) {
 	if err := w.taken("array", "dependency", "job-name", "output", "error", "chdir", "parsable",
 		"wrap"); err != nil {

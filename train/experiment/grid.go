@@ -204,7 +204,7 @@ func what(r train.Run) string {
 	return s
 }
 
-// Key is the identity of a run: two runs are the same if and only if their keys
+// Key returns the identity of a run: two runs are the same if and only if their keys
 // are equal. Hyperparameters left to their default need [Runner.Plan] first.
 func Key(r train.Run) string {
 	b, err := json.Marshal(r)

@@ -292,7 +292,7 @@ func (s *Store) Missing(plan []train.Run) []train.Run {
 	return slices.DeleteFunc(slices.Clone(plan), func(r train.Run) bool { return s.keys[Key(r)] })
 }
 
-// OtherVersions is the number of stored records that other versions of opl, Go or
+// OtherVersions returns the number of stored records that other versions of opl, Go or
 // the system made, or processors with other extensions.
 func (s *Store) OtherVersions(v train.Versions, extensions string) int {
 	n := 0
@@ -307,7 +307,7 @@ func (s *Store) OtherVersions(v train.Versions, extensions string) int {
 // Path returns the path of the results file.
 func (s *Store) Path() string { return s.path }
 
-// Others is the number of stored records that are not of plan.
+// Others returns the number of stored records that are not of plan.
 func (s *Store) Others(plan []train.Run) int {
 	others := maps.Clone(s.keys)
 	for _, r := range plan {

@@ -285,8 +285,8 @@ func find[T any](kind, name string, items []T, nameOf func(T) string) (T, error)
 	return none, Unknown(kind, name, names)
 }
 
-// Unknown is the error that a name is not one of those that are known, with the nearest
-// of them if one is near.
+// Unknown returns the error that a name is not one of those that are known, with the
+// nearest of them if one is near.
 func Unknown(kind, name string, known []string) error {
 	return fmt.Errorf("unknown %s %q%s (known: %s)", kind, name, spelling.Suggest(name, known), strings.Join(known,
 		", "))
@@ -305,8 +305,8 @@ func (l Library) WeightLabel(name string) string {
 	return cmp.Or(w.Label, name)
 }
 
-// Symbol is the letter of the hyperparameter of an objective with a weight, or, where the
-// objective brings its own, with none.
+// Symbol returns the letter of the hyperparameter of an objective with a weight, or, where
+// the objective brings its own, with none.
 func (l Library) Symbol(objective, weight string) string {
 	o, _ := l.Objective(objective)
 	w, _ := l.Weight(cmp.Or(weight, o.Hyper))

@@ -148,7 +148,7 @@ func amongIt(path, among string, o *Options) error {
 	return err
 }
 
-// Served is the catalogue with the hash that policy files and served logs know it by.
+// Served returns the catalogue with the hash that policy files and served logs know it by.
 func (c *Catalogue) Served() (*policyfile.Catalogue, error) {
 	var values []features.Value
 	return policyfile.NewCatalogue(c.Actions, func(a int) []features.Value {

@@ -34,7 +34,7 @@ func (l *Log) Options(i int) int {
 	return l.K()
 }
 
-// MostOptions is the largest number of actions that a row offers.
+// MostOptions returns the largest number of actions that a row offers.
 func (l *Log) MostOptions() int {
 	if !l.Sets() {
 		return l.K()
@@ -46,8 +46,8 @@ func (l *Log) MostOptions() int {
 	return most
 }
 
-// Option is the j-th action that row i offers, by its number among Actions, and the place
-// of its vector in Choices.Z.
+// Option returns the j-th action that row i offers, by its number among Actions, and the
+// place of its vector in Choices.Z.
 func (l *Log) Option(i, j int) (action int32, item int) {
 	if !l.Sets() {
 		return int32(j), j
@@ -59,8 +59,8 @@ func (l *Log) Option(i, j int) (action int32, item int) {
 	return action, int(action)
 }
 
-// Chosen is the place of the logged action among those that row i offers: the action itself
-// unless the log has sets.
+// Chosen returns the place of the logged action among those that row i offers: the action
+// itself unless the log has sets.
 func (l *Log) Chosen(i int) int {
 	if l.Sets() {
 		return int(l.Choices.At[i])

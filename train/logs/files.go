@@ -163,7 +163,7 @@ func (f *file) id() string {
 	return f.name
 }
 
-// Names are the paths and URLs of the files.
+// Names returns the paths and URLs of the files.
 func (f *Files) Names() []string {
 	var names []string
 	for _, g := range f.list {

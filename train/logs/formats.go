@@ -42,7 +42,7 @@ type Unpack struct {
 // packings are the endings of packed files, after that of the format.
 var packings = []string{"gz", "zst"}
 
-// Formats are the names of all formats, in a sentence.
+// Formats returns the names of all formats, in a sentence.
 func Formats() string {
 	var names []string
 	for _, f := range formats {
@@ -51,8 +51,8 @@ func Formats() string {
 	return either(names)
 }
 
-// Presets are the names of all presets with what they are, in a sentence: layouts of named
-// fields that are not those of the schema, and formats that have a layout of their own.
+// Presets returns the names of all presets with what they are, in a sentence: layouts of named fields that are not
+// those of the schema, and formats that have a layout of their own.
 func Presets() string {
 	text := "obd (Open Bandit Dataset)"
 	for _, f := range formats {
@@ -63,7 +63,7 @@ func Presets() string {
 	return text
 }
 
-// Writable are the endings of files that Create writes, in a sentence.
+// Writable returns the endings of files that Create writes, in a sentence.
 func Writable() string { return endingsOf(func(f *format) bool { return f.write != nil }) }
 
 // endingsOf lists the first endings of some formats.

@@ -52,7 +52,7 @@ func parseFormula(text string) (*formula, error) {
 	return f, nil
 }
 
-// FormulaReads are the names of the outcomes that a formula of Options.Reward reads; "" reads none.
+// FormulaReads returns the names of the outcomes that a formula of Options.Reward reads; "" reads none.
 func FormulaReads(text string) (names []string, err error) {
 	if text == "" {
 		return nil, nil

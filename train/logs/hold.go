@@ -25,16 +25,16 @@ type Rows32 struct {
 
 var _ PlacedContexts = Rows32{}
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (m Rows32) Len() int { return len(m.Data) / max(1, m.Width) }
 
-// Dim is the width.
+// Dim returns the width.
 func (m Rows32) Dim() int { return m.Width }
 
 // Placed32 is row i.
 func (m Rows32) Placed32(i int) []float32 { return m.Data[i*m.Width : (i+1)*m.Width] }
 
-// Norm is the Euclidean norm of row i.
+// Norm returns the Euclidean norm of row i.
 func (m Rows32) Norm(i int) float64 {
 	var s float64
 	for _, v := range m.Placed32(i) {

@@ -71,8 +71,8 @@ func (l *Log) Hash() string {
 	return fmt.Sprintf("%016x", hashOf(l.content()...))
 }
 
-// GroupHashes are the hashes of the names of groups, by their numbers in Group; nil of a log
-// that has no groups, or no names of them.
+// GroupHashes returns the hashes of the names of groups, by their numbers in Group; nil of a
+// log that has no groups, or no names of them.
 func (l *Log) GroupHashes() []uint64 {
 	if l.store == nil || l.Group == nil || len(l.groups.ends) == 0 {
 		return nil

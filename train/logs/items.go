@@ -45,10 +45,10 @@ type ItemRows struct {
 
 var _ Contexts = ItemRows{}
 
-// Len is the number of vectors.
+// Len returns the number of vectors.
 func (r ItemRows) Len() int { return r.Values.Len() }
 
-// Dim is the number of features, p.
+// Dim returns the number of features, p.
 func (r ItemRows) Dim() int { return r.Width }
 
 // Place is where vector i has the 1 of an action with a row of its own, −1: nowhere.
@@ -133,12 +133,12 @@ func (l *Log) items() *items {
 	return &items{named: named{n: l.K()}, catalogue: true}
 }
 
-// ItemNames are the names of all values that actions are described by; nil: they have but
-// their own names.
+// ItemNames returns the names of all values that actions are described by; nil: they have
+// but their own names.
 func (l *Log) ItemNames() []string { return l.items().names }
 
-// ItemValues are the values that an action is described by, by its place in Choices.Z as [Log.Option] has it, and the
-// places of their names in ItemNames; none of a log of vectors. They are shared with the log.
+// ItemValues returns the values that an action is described by, by its place in Choices.Z as [Log.Option] has it,
+// and the places of their names in ItemNames; none of a log of vectors. They are shared with the log.
 func (l *Log) ItemValues(item int) (names []uint32, values []float64) {
 	if t := l.items(); len(t.names) > 0 {
 		return t.row(item)

@@ -36,7 +36,7 @@ func (s *Lists) subset(rows []int) *Lists {
 	return &out
 }
 
-// Starts are the first rows of the lists, and the end.
+// Starts returns the first rows of the lists, and the end.
 func (s *Lists) Starts() (starts []int) {
 	for i, of := range s.Of {
 		if i == 0 || of != s.Of[i-1] {

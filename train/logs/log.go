@@ -107,13 +107,13 @@ type Rows64 struct {
 
 var _ Contexts = Rows64{}
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (m Rows64) Len() int { return len(m.Data) / max(1, m.Width) }
 
-// Dim is the width.
+// Dim returns the width.
 func (m Rows64) Dim() int { return m.Width }
 
-// Norm is the Euclidean norm of row i.
+// Norm returns the Euclidean norm of row i.
 func (m Rows64) Norm(i int) float64 {
 	row := m.Data[i*m.Width : (i+1)*m.Width]
 	var s [4]float64 // additions need not wait for one another
@@ -164,13 +164,13 @@ func Ahead(x Contexts, i int) {
 	}
 }
 
-// Len is n, the number of rows.
+// Len returns n, the number of rows.
 func (l *Log) Len() int { return len(l.Action) }
 
-// K is the number of actions.
+// K returns the number of actions.
 func (l *Log) K() int { return len(l.Actions) }
 
-// Dim is d, the number of features, 0 if contexts are not encoded.
+// Dim returns d, the number of features, 0 if contexts are not encoded.
 func (l *Log) Dim() int {
 	if l.X == nil {
 		return 0
@@ -198,7 +198,7 @@ func (l *Log) name() string {
 	return "log"
 }
 
-// Context is the context of row i, by its place.
+// Context returns the context of row i, by its place.
 func (l *Log) Context(i int) int {
 	if l.Rows == nil {
 		return i
@@ -247,8 +247,8 @@ func (l *Log) Subset(rows []int) *Log {
 	return &s
 }
 
-// WithContexts is the log with other vectors of its contexts, the row's by its place in rows; nil: as
-// they were. Hashes and what tells rows apart stay those of the contexts as they were.
+// WithContexts returns the log with other vectors of its contexts, the row's by its place in rows; nil:
+// as they were. Hashes and what tells rows apart stay those of the contexts as they were.
 func (l *Log) WithContexts(x Contexts, rows []int) *Log {
 	out := *l
 	if out.X, out.source = x, cmp.Or(l.source, l); rows != nil {
@@ -305,7 +305,7 @@ type Logger struct {
 	Rows   int    `json:"rows"`   // that it logged
 }
 
-// Loggers are the policies that logged rows, in the order of their first rows.
+// Loggers returns the policies that logged rows, in the order of their first rows.
 func (l *Log) Loggers() []Logger {
 	var loggers []Logger
 	place := make([]int, len(l.Policies)) // in loggers, from 1; 0: not yet

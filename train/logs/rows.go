@@ -95,8 +95,8 @@ func (r *Rows) Where() string {
 	return fmt.Sprintf("%s, %s %d", r.b.path, r.what, r.n)
 }
 
-// Fields are the names of the row's fields; of a file whose columns are named at its
-// beginning already before the first row, nil then of another.
+// Fields returns the names of the row's fields; of a file whose columns are named at
+// its beginning already before the first row, nil then of another.
 func (r *Rows) Fields() (names []string) {
 	for _, c := range r.b.table.columns {
 		if r.what != "line" || c.field.row == r.b.at {

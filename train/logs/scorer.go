@@ -13,7 +13,7 @@ func (l *Log) Columns() (cost, propensity []float64, group []int32) {
 // Choosing reports that rows offer sets of actions, or that actions have features.
 func (l *Log) Choosing() bool { return l.Choices != nil }
 
-// Norm is the Euclidean norm of the vector of row i's context.
+// Norm returns the Euclidean norm of the vector of row i's context.
 func (l *Log) Norm(i int) float64 { return l.X.Norm(l.Context(i)) }
 
 // Scores computes φ(x)ᵀθ_a in float64 for the rows of x, and hands each row's K scores to use, with its place among

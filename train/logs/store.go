@@ -63,7 +63,7 @@ type store struct {
 	apart       []uint64 // of rows without ids, see Identity; made once
 }
 
-// Path is the file that the log was read from, "" for one in memory.
+// Path returns the file that the log was read from, "" for one in memory.
 func (l *Log) Path() string {
 	if l.store == nil {
 		return ""
@@ -71,8 +71,8 @@ func (l *Log) Path() string {
 	return l.path
 }
 
-// Names are the names of all values that occur in contexts; none of a log of vectors
-// alone.
+// Names returns the names of all values that occur in contexts; none of a log of
+// vectors alone.
 func (l *Log) Names() []string {
 	if l.store == nil {
 		return nil
@@ -114,8 +114,8 @@ func (p places) where(path string, row int) string {
 	return fmt.Sprintf("%s: row %d", cmp.Or(name, path), at)
 }
 
-// Row is the place of row i in its file, from 1, without the header; of several files that among the rows of all, one
-// after the other.
+// Row returns the place of row i in its file, from 1, without the header; of several files that among the rows of
+// all, one after the other.
 func (l *Log) Row(i int) int {
 	if l.store == nil || l.rows == nil {
 		return i + 1

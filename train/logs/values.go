@@ -40,8 +40,8 @@ func (v *named) row(i int) (ids []uint32, values []float64) {
 // rowReader reads a row of named values.
 type rowReader func(i int) (ids []uint32, values []float64)
 
-// Values are the values of row i's context and the places of their names in Names, none of a log of vectors alone.
-// They are shared with the log.
+// Values returns the values of row i's context and the places of their names in Names, none of a log of vectors
+// alone. They are shared with the log.
 func (l *Log) Values(i int) (names []uint32, values []float64) {
 	if l.store == nil {
 		return nil, nil

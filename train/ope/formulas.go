@@ -35,10 +35,10 @@ func LS() Estimator {
 		}}
 }
 
-// FromWeight is the mean of r ŵ for a regularized importance weight ŵ(π, π₀), of
-// which about is the formula. ipsAt is the hyperparameter, 0 or 1, at which ŵ = π/π₀;
-// the hyperparameter is in (0, 1], by default [weights.DefaultHyper]. NaN: it has none.
-// A weight that is 0/0 where π = 0 is 0 there.
+// FromWeight returns the mean of r ŵ for a regularized importance weight ŵ(π, π₀), of
+// which about is the formula. ipsAt is the hyperparameter, 0 or 1, at which ŵ = π/π₀; the
+// hyperparameter is in (0, 1], by default [weights.DefaultHyper]. NaN: it has none. A
+// weight that is 0/0 where π = 0 is 0 there.
 func FromWeight(name, about string, ipsAt float64, of func(hyper float64) weights.Weight) Estimator {
 	e := Estimator{Name: name, About: "mean of r ŵ, ŵ = " + about, Biased: true, OnRequest: true, Bounded: true,
 		check: func(hyper float64) error { return of(hyper).Check() },

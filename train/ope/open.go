@@ -68,7 +68,7 @@ func (t Target) unknown(l *logs.Log) string {
 	return provenance.Unknown(t.Policy.File(), l)
 }
 
-// FromPolicy is the target of a policy file, computed row by row from the log, which must stay
+// FromPolicy returns the target of a policy file, computed row by row from the log, which must stay
 // open; it is for one goroutine. The policy's actions must be among the log's; the others have
 // probability 0. One whose actions have features plays what the rows offer; of a catalogue with
 // logged propensities alone, its probabilities of the logged actions are computed at once. Some of

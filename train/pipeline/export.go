@@ -59,8 +59,8 @@ func ExportTest(path string, t *experiment.Task) error {
 	})
 }
 
-// ExportLogging is the logging policy of such a log, for which it was learned from
-// images that the log does not have.
+// ExportLogging returns the logging policy of such a log, for which it was learned
+// from images that the log does not have.
 func ExportLogging(t *experiment.Task) (*policyfile.File, error) {
 	e := features.Encoder{Names: pixelNames(t), Unit: true}
 	for range e.Names {

@@ -219,7 +219,7 @@ type Origin struct {
 // made it and whatever they had seen. Nothing checks it.
 func FixedBefore() Origin { return Origin{fixed: true} }
 
-// FromFile is the origin of a policy file's policy: what the file records.
+// FromFile returns the origin of a policy file's policy: what the file records.
 func FromFile(f *policyfile.File) Origin { return Origin{file: f} }
 
 // TaughtBy makes the origin of a policy in which rows of the log had a part, and nothing later:

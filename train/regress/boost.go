@@ -85,7 +85,7 @@ type Boosted struct {
 	Loss             []float64 // mean held-out loss of each output at that many; NaN: there was none
 }
 
-// Layer is the forest as a layer of a policy.
+// Layer returns the forest as a layer of a policy.
 func (b Boosted) Layer() features.Layer { return features.Layer{Trees: b.Forest} }
 
 // Boost learns gradient boosted trees of one output, by Newton steps on histograms: in each round a tree is grown

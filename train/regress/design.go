@@ -31,7 +31,7 @@ func (m Matrix) stride() int { return max(m.Stride, m.Width) }
 
 func (m Matrix) row(i int) []float64 { return m.Data[i*m.stride():][:m.Width] }
 
-// Dim is the number of columns.
+// Dim returns the number of columns.
 func (m Matrix) Dim() int { return m.Width }
 
 // Row64 writes row i to dst.
@@ -66,8 +66,8 @@ type Rows interface {
 	Row64(i int, dst []float64) // writes row i to dst [Dim]
 }
 
-// Read is the design of some rows of x, in their order. It keeps the first of them in memory, up to held numbers,
-// and reads the rest anew in each pass.
+// Read returns the design of some rows of x, in their order. It keeps the first of them in memory, up to held
+// numbers, and reads the rest anew in each pass.
 func Read(x Rows, rows []int, held int) Design {
 	d := x.Dim()
 	n := min(len(rows), held/max(1, d))
@@ -119,7 +119,7 @@ type Sparse struct {
 // Len is the number of rows.
 func (s *Sparse) Len() int { return s.N }
 
-// Dim is the number of columns, with the intercept.
+// Dim returns the number of columns, with the intercept.
 func (s *Sparse) Dim() int { return len(s.Scale) + 1 }
 
 // Pass implements [Design].
@@ -170,7 +170,7 @@ type Grouped struct {
 // Len is the number of rows.
 func (g *Grouped) Len() int { return len(g.Group) }
 
-// Dim is the number of coefficients.
+// Dim returns the number of coefficients.
 func (g *Grouped) Dim() int { return g.Shared.Width + g.Groups*g.Own.Width }
 
 // Pass implements [Design].

@@ -133,8 +133,8 @@ func (n *Node) goesLeft(x []float64) bool {
 	return x[n.Feature] <= n.Cut
 }
 
-// Forest is the tree as a layer of in features and K outputs, 1 for the action that it plays and 0 for the others.
-// It is the same tree K times: a node that sends missing values elsewhere is two nodes.
+// Forest returns the tree as a layer of in features and K outputs, 1 for the action that it plays and 0 for the
+// others. It is the same tree K times: a node that sends missing values elsewhere is two nodes.
 func (n *Node) Forest(in, k int) *features.Forest {
 	f := &features.Forest{In: in, Base: make([]float64, k)}
 	for a := range k {
@@ -182,7 +182,7 @@ func (n *Node) write(f *features.Forest, output int) {
 	}
 }
 
-// Short is the decimal of fewest digits near the middle of low ≤ v < high.
+// Short returns the decimal of fewest digits near the middle of low ≤ v < high.
 func Short(low, high float64) float64 {
 	middle := low + (high-low)/2
 	for digits := 1; digits < 17; digits++ {

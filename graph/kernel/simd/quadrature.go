@@ -67,8 +67,8 @@ func Hazards32(r, p, all, table []float32, plane int, at []int32, delta, up []fl
 	}
 }
 
-// Hazards64 is Hazards32 in float64, with blocks of 8 nodes, the products taken
-// directly, 0 once below 2⁻⁶⁰⁰, and without a factor.
+// Hazards64 does in float64 what Hazards32 does. Its blocks have 8 nodes, it
+// multiplies directly, takes products below 2⁻⁶⁰⁰ as 0, and has no factor.
 func Hazards64(r, p, all, table []float64, plane int, at []int32, delta, up []float64) {
 	k := len(at)
 	r, p, all, delta, up = r[:k*Lanes64], p[:Lanes64], all[:Lanes64], delta[:k], up[:k]
@@ -110,7 +110,7 @@ func Dots32(dst, r, p []float32) {
 	dots(dst, r, p)
 }
 
-// Dots64 is Dots32 in float64 with blocks of 8 nodes.
+// Dots64 does in float64 what Dots32 does, with blocks of 8 nodes.
 func Dots64(dst, r, p []float64) {
 	r, p = r[:len(dst)*Lanes64], p[:Lanes64]
 	if has(kDots64) && len(dst) > 0 {
@@ -150,7 +150,7 @@ func Pulls32(dst, r, p, all, t, gap, up []float32) {
 	pulls(dst, r, p, all, t, gap, up, 0x1p-100*Lift32)
 }
 
-// Pulls64 is Pulls32 in float64 with blocks of 8 nodes, and with all terms.
+// Pulls64 does in float64 what Pulls32 does, with blocks of 8 nodes and all terms.
 func Pulls64(dst, r, p, all, t, gap, up []float64) {
 	k := len(dst)
 	r, p, all, t, gap, up = r[:k*Lanes64], p[:Lanes64], all[:Lanes64], t[:Lanes64], gap[:k], up[:k]

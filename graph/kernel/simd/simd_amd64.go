@@ -26,8 +26,8 @@ var processor = func() isa {
 	return avx512
 }()
 
-// Extensions are those of the processor on which the last bits of results hang: of the vector
-// kernels, and of Go's own math.Exp, which fuses products and sums where it can.
+// Extensions names the processor's extensions that decide the last bits of results: the vector
+// kernels use them, and so does Go's math.Exp, which fuses products and sums where it can.
 func Extensions() (names []string) {
 	if cpu.X86.HasAVX && cpu.X86.HasFMA {
 		names = append(names, "fma")

@@ -17,7 +17,7 @@ var written = func() (t [routines][]isa) {
 // processor is the most that this processor has.
 var processor = isa(neon)
 
-// Extensions are those on which the last bits of results hang.
+// Extensions names the processor's extensions that decide the last bits of results.
 func Extensions() []string {
 	if level[kGemm] == plain {
 		return nil

@@ -8,5 +8,5 @@ var written [routines][]isa
 // processor is the most that this processor has.
 var processor = plain
 
-// Extensions are none: there are no vector kernels.
+// Extensions names none: there are no vector kernels.
 func Extensions() []string { return nil }

@@ -40,7 +40,7 @@ func inBlocks() bool { return level[kPanels] >= avx512 }
 // panelCols are the columns of a product that a sparse kernel computes at a time.
 const panelCols = 64
 
-// Panels is how many panels n columns of a product make.
+// Panels counts the panels that n columns of a product make.
 func Panels(n int) int { return (n + panelCols - 1) / panelCols }
 
 // share is what a part of a product of n columns computes: columns from..to, and a set of so many sets of their rows.
@@ -81,7 +81,7 @@ func (s *Sparse) Set(x []float32, from, to int) int {
 	return n - first
 }
 
-// SetPlaced is Set of rows where they lie.
+// SetPlaced does what Set does for rows that lie apart in memory.
 func (s *Sparse) SetPlaced(x Rows, from, to int) int {
 	first := from * (s.Cols + Lanes)
 	n := first
@@ -107,8 +107,8 @@ func (s *Sparse) set(i, n int, row []float32) int {
 	return n
 }
 
-// SetRows is Set of rows as fill writes them: the elements of row i that are not 0 and their columns, ascending,
-// to slices of Cols elements. Fill returns how many there are. A column that there is not panics.
+// SetRows does what Set does for rows that fill writes: the elements of row i that are not 0 and their columns,
+// ascending, to slices of Cols elements. Fill returns how many there are. A column that there is not panics.
 func (s *Sparse) SetRows(from, to int, fill func(i int, val []float32, columns []int32) int) int {
 	first := from * (s.Cols + Lanes)
 	n := first

@@ -13,9 +13,10 @@ import (
 	"opl/policies/features"
 )
 
-// Classes is the world of a classification set: naming the class of a row earns 1, any other class 0. A log is of at
-// most half of the rows, and policies are judged by the others. The logging policy is a softmax of temperature times
-// random scores, linear in standardized features, mixed with .3 of the uniform policy: temperature 0 is uniform.
+// Classes returns the world of a classification set: naming the class of a row earns 1, any other class 0. A log is
+// of at most half of the rows, and policies are judged by the others. The logging policy is a softmax of
+// temperature times random scores, linear in standardized features, mixed with .3 of the uniform policy:
+// temperature 0 is uniform.
 func Classes(name string, x [][]features.Value, class []int, k int, temperature float64) World {
 	mean, deviation := map[string]float64{}, map[string]float64{}
 	n := float64(len(x))

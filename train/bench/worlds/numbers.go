@@ -46,7 +46,7 @@ func (v Visit) logged() float64 {
 	return (1-v.Often)*sum + v.Often*v.Reward(v.Atom)
 }
 
-// Collect is the log of decisions of the world.
+// Collect draws a log of decisions from the world.
 func (w World) Collect(decisions []logs.Decision) (*logs.Log, error) {
 	if w.Numbers != nil {
 		return logs.CollectNumbers(*w.Numbers, decisions)

@@ -87,7 +87,8 @@ func (f *Filter) Has(h uint64) bool {
 	return f.bits[b/64]>>(b%64)&1 != 0
 }
 
-// Repeated are the keys that come more than once, each as often as it comes, in their order, among a few that do not.
+// Repeated returns the keys that come more than once, each as often as it comes, in their order, among a few that
+// do not.
 func Repeated(keys []uint64) (some []uint64) {
 	seen := NewFilter(len(keys))
 	twice := Filter{make([]uint64, len(seen.bits)), seen.shift}

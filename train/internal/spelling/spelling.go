@@ -25,8 +25,8 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Nearest is the first of the names with the least distance to name, "" if none is
-// within most.
+// Nearest returns the first of the names with the least distance to name, "" if none
+// is within most.
 func Nearest(name string, names []string, most int) string {
 	best, least := "", most+1
 	for _, n := range names {

@@ -453,7 +453,7 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Missing is the number of decisions, of whatever policy, that have no reward.
+// Missing returns the number of decisions, of whatever policy, that have no reward.
 func (l *Log) Missing(rewards *Rewards) (n int) {
 	for id := range l.rows {
 		if _, ok := rewards.of[id]; !ok {

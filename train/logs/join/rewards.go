@@ -146,7 +146,7 @@ func (r *Rewards) take(rows *logs.Rows, column, path string, n int, d Duplicates
 	return nil
 }
 
-// Outcomes are the columns of other outcomes that there are, in the order of their names.
+// Outcomes returns the columns of other outcomes that there are, in the order of their names.
 func (r *Rewards) Outcomes() []string { return slices.Sorted(maps.Keys(r.others)) }
 
 // other names a file that is not the one that is read.

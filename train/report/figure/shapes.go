@@ -129,7 +129,7 @@ func (c Curve) endsIn(i int, a Axis) (low, high float64) {
 	return math.Max(a.Min, math.Min(a.Max, low)), math.Max(a.Min, math.Min(a.Max, high))
 }
 
-// Outline are the corners of a marker of radius 1 around 0, upwards; nil of a disc, and of no marker.
+// Outline returns the corners of a marker of radius 1 around 0, upwards; nil of a disc, and of no marker.
 func (m Marker) Outline() []Point {
 	var corners []Point
 	for i := range m.Corners {

@@ -50,13 +50,13 @@ const (
 	Bad
 )
 
-// Class is the tone's name in style sheets.
+// Class returns the tone's name in style sheets.
 func (t Tone) Class() string { return [...]string{"plain", "good", "doubt", "bad"}[t] }
 
-// Sign is the tone in a character.
+// Sign returns the tone in a character.
 func (t Tone) Sign() string { return [...]string{"•", "✓", "!", "✗"}[t] }
 
-// Word is the tone in words, for readers who see no colours; none of Plain.
+// Word returns the tone in words, for readers who see no colours; none of Plain.
 func (t Tone) Word() string { return [...]string{"", "fine", "doubtful", "bad"}[t] }
 
 // Section is a part of a page under a heading. What it holds comes in the order of its fields.

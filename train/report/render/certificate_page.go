@@ -10,7 +10,7 @@ import (
 	"opl/train/report/html"
 )
 
-// CertificatePage is the statement about a log that was read, to be shared.
+// CertificatePage returns the statement about a log that was read, to be shared.
 func CertificatePage(s provenance.Statement) html.Page {
 	section := guaranteeSection(s)
 	section.Facts = append(append(onRows(s), section.Facts...), remarks(s)...)

@@ -39,7 +39,7 @@ func InspectionPage(r inspect.Report) html.Page {
 	return p
 }
 
-// Checks are the findings as a section of a page.
+// Checks returns the findings as a section of a page.
 func Checks(r inspect.Report) html.Section {
 	s := html.Section{Title: "The checks of the log"}
 	for _, f := range r.Findings {

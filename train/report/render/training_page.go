@@ -12,7 +12,7 @@ import (
 	"opl/train/report/html"
 )
 
-// TrainingPage is the report of a training, to be shared.
+// TrainingPage returns the report of a training, to be shared.
 func TrainingPage(l *pipeline.Learned) html.Page {
 	p := html.Page{Question: "What was learned from this log, and what is guaranteed of it?",
 		Subject: fmt.Sprintf("%d rows, %s", l.Training.Rows, actionsText(l.File)),

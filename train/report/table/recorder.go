@@ -22,7 +22,7 @@ func (r *Recorder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Blocks are the tables, and the lines of text that are not empty.
+// Blocks returns the tables, and the lines of text that are not empty.
 func (r *Recorder) Blocks() (all []Block) {
 	for _, b := range r.blocks {
 		if b.Head != nil {

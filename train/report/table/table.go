@@ -55,8 +55,8 @@ func Width(w io.Writer) int {
 	return 100
 }
 
-// File is the file that w writes to in the end, nil if it is none. Writers that change what
-// is written have a method Unwrap.
+// File returns the file that w writes to in the end, nil if it is none. Writers that change
+// what is written have a method Unwrap.
 func File(w io.Writer) *os.File {
 	for {
 		switch v := w.(type) {
@@ -70,7 +70,7 @@ func File(w io.Writer) *os.File {
 	}
 }
 
-// Wide is the width of a text table without lines.
+// Wide returns the width of a text table without lines.
 func Wide(head []string, rows [][]string) (n int) {
 	for _, size := range sizes(head, rows) {
 		n += size + 2
