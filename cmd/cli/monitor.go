@@ -197,18 +197,23 @@ type watchedOutcome struct {
 func refutedOutcome(o watchedOutcome) bool { return o.Refuted }
 
 // watchOutcomes bets against the limits that a policy's file says to be kept, of which, and of the claim on the reward,
-// each has its share of delta. A row that lacks the outcome counts as the
-// best, by which no true claim is refuted, or is left out if it is missing at random.
+// each has its share of delta. A row that lacks the outcome counts as the best, by which no true claim is refuted, or is
+// left out if it is missing at random.
 func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uint64, bool),
 	delta float64) (all []watchedOutcome, warnings []string, err error) {
-	for _, o := range provenance.Claims(p.File()) {
-		at := slices.IndexFunc(log.Outcomes, func(l logs.Outcome) bool { return l.Column == o.Column })
-		if at < 0 {
+	column := func(o provenance.Outcome) int {
+		return slices.IndexFunc(log.Outcomes, func(l logs.Outcome) bool { return l.Column == o.Column })
+	}
+	claims := slices.DeleteFunc(provenance.Claims(p.File()), func(o provenance.Outcome) bool {
+		lacks := column(o) < 0
+		if lacks {
 			warnings = append(warnings, fmt.Sprintf("%s %s: the log has no column %s", o.Kind, o.Name, o.Column))
-			continue
 		}
+		return lacks
+	})
+	for _, o := range claims {
 		of := *log
-		of.Outcomes = []logs.Outcome{log.Outcomes[at]}
+		of.Outcomes = []logs.Outcome{log.Outcomes[column(o)]}
 		of.Outcomes[0].Range, of.Logger = logs.Units{Low: o.Low, High: o.High}, slices.Clone(log.Logger)
 		b, err := of.Beside(o.Name)
 		if err != nil {
@@ -229,19 +234,14 @@ func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uin
 		if o.AtMost {
 			sign = -1
 		}
-		claim := (sign*o.Claim() - b.Units.Low) / b.Units.Span()
-		if claim <= 0 {
-			continue // it says nothing
-		}
-		w, err := certify.Monitor(rewards, min(claim, 1-1e-9))
+		claim, left := o.Claim(delta / float64(1+len(claims)))
+		scaled := (sign*claim - b.Units.Low) / b.Units.Span() // at 0 and below it says nothing
+		w, err := certify.Monitor(rewards, max(0, min(scaled, 1-1e-9)))
 		if err != nil {
 			return nil, nil, err
 		}
-		w.Mean, w.SE, w.Claim = sign*b.Units.At(w.Mean), w.SE*b.Units.Span(), o.Claim()
-		all = append(all, watchedOutcome{o.Name, o.Column, o.AtMost, b.Lacking, false, w})
-	}
-	for i := range all {
-		all[i].Refuted = all[i].Watch.Refuted(delta / float64(1+len(all)))
+		w.Mean, w.SE, w.Claim = sign*b.Units.At(w.Mean), w.SE*b.Units.Span(), claim
+		all = append(all, watchedOutcome{o.Name, o.Column, o.AtMost, b.Lacking, w.Refuted(left), w})
 	}
 	return all, warnings, nil
 }

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/inspect"
@@ -329,16 +331,42 @@ func (o Outcome) Slack(v float64) float64 {
 	return (v - o.Limit) / (o.High - o.Low)
 }
 
-// Claim returns the limit as a claim about the mean. A guardrail's limit is then relative to what
-// the logging policy had.
-func (o Outcome) Claim() float64 {
-	switch o.Bounded {
-	case "mean":
-		return o.Limit
-	case "change":
-		return o.Logging + o.Limit
+// Claim returns the limit as a claim about the mean, and what is left of δ to bet against it. The limit of a guardrail
+// is relative to the mean V₀ under the logging policy, which n rows that certified show with an error. So half of δ is
+// for the least that V₀ can be by their mean v, scaled to [0, 1] and better when larger, missing values the worst:
+//
+//	n kl(v, V₀) = log(2/δ), V₀ ≤ v
+//
+// by Chernoff's bound (Hoeffding 1963, theorem 1). No true claim is refuted more often than with probability δ.
+func (o Outcome) Claim(delta float64) (claim, left float64) {
+	if o.Bounded == "mean" {
+		return o.Limit, delta
 	}
-	return o.Estimate - o.Point + o.Limit
+	worst, span := o.Low, o.High-o.Low
+	if o.AtMost {
+		worst, span = o.High, -span
+	}
+	v := (o.Logging - worst) / span
+	if !o.AtRandom && o.Rows > 0 {
+		v *= float64(o.Rows-o.Missing) / float64(o.Rows)
+	}
+	far := math.Log(2/delta) / float64(max(1, o.Rows))
+	least, most := 0., v
+	for range 60 {
+		if mid := (least + most) / 2; stat.KullbackLeibler([]float64{v, 1 - v}, []float64{mid, 1 - mid}) > far {
+			least = mid
+		} else {
+			most = mid
+		}
+	}
+	part := 1.
+	if o.Bounded != "change" {
+		part = (o.Estimate - o.Point) / o.Logging
+	}
+	if part-part != 0 { // nothing is known of V₀
+		return worst, delta / 2
+	}
+	return part*(worst+span*least) + o.Limit, delta / 2
 }
 
 // Claims returns the outcomes whose limits the certificate in a policy file says to hold, for
@@ -346,12 +374,17 @@ func (o Outcome) Claim() float64 {
 func Claims(f *policyfile.File) (all []Outcome) {
 	var s struct {
 		Decision Decision `json:"decision"`
+		Groups   int      `json:"groups"`
 	}
 	if f.Certificate == nil || json.Unmarshal(f.Certificate, &s) != nil {
 		return nil
 	}
 	for _, o := range s.Decision.Outcomes {
 		if o.Verdict == Holds && logs.IsOutcome(o.Column) && o.Low < o.High {
+			if s.Groups > 0 { // rows of a group depend on one another
+				o.Missing = o.Missing * s.Groups / max(1, o.Rows)
+				o.Rows = s.Groups
+			}
 			all = append(all, o)
 		}
 	}

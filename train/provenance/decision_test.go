@@ -362,3 +362,45 @@ func TestDecision_IsThePlainLoop(t *testing.T) {
 		t.Errorf("%+v", d.Outcomes[1])
 	}
 }
+
+// The mean under the logging policy that a guardrail is relative to is known with an error, which the claim allows for:
+// it is tighter than the truth in at most half of δ of the logs, and not by far looser. What the rows had instead of
+// the bound is too tight in about half of the logs.
+func TestOutcome_ClaimAllowsForTheLoggedMean(t *testing.T) {
+	const n, logs, delta = 500, 1000, .2
+	for _, at := range []float64{.02, .5, .97} {
+		for what, x := range map[string]struct {
+			o     provenance.Outcome
+			truth func(mean float64) float64 // what is claimed, did one know the mean
+		}{
+			"a reward":            {provenance.Outcome{High: 1, Bounded: "change", Limit: -.01}, func(m float64) float64 { return m - .01 }},
+			"a cost":              {provenance.Outcome{High: 1, Bounded: "change", Limit: .01, AtMost: true}, func(m float64) float64 { return m + .01 }},
+			"a cost from 2 to 6":  {provenance.Outcome{Low: 2, High: 6, Bounded: "change", Limit: .1, AtMost: true}, func(m float64) float64 { return 2 + 4*m + .1 }},
+			"a share of a reward": {provenance.Outcome{High: 1, Bounded: "value − 0.9 × logging"}, func(m float64) float64 { return .9 * m }},
+		} {
+			r := rand.New(rand.NewPCG(1, 9))
+			tight, far := 0, 0
+			for range logs {
+				sum := 0
+				for range n {
+					sum += count(r.Float64() < at)
+				}
+				o := x.o
+				o.Rows, o.Logging, o.Estimate = n, o.Low+(o.High-o.Low)*float64(sum)/n, 1
+				if o.Point = 1 - o.Logging; o.Bounded != "change" {
+					o.Point = 1 - .9*o.Logging
+				}
+				claim, left := o.Claim(delta)
+				if left != delta/2 {
+					t.Fatalf("%v of δ are left", left)
+				}
+				over := o.Slack(claim) - o.Slack(x.truth(at))
+				tight += count(over > 1e-9)
+				far += count(over < -5*math.Sqrt(at*(1-at)/n)-3./n)
+			}
+			if tight > logs*delta/2*13/10 || far > logs/20 {
+				t.Errorf("%s of mean %v: of %d claims %d are too tight, %d far too loose", what, at, logs, tight, far)
+			}
+		}
+	}
+}
