@@ -191,7 +191,7 @@ func (f *readFlags) outcomes() error {
 			return fmt.Errorf("--range %s=%s: want NAME=LOW:HIGH, such as %s=0:10", name, text, name)
 		case slices.Contains(reads, name) || slices.Contains(f.required, name):
 			f.Ranges[name] = u
-		case name == "reward":
+		case name == "reward" && f.Reward == "":
 			return fmt.Errorf("--range reward: say what the reward can be by --reward-min %v --reward-max %v", u.Low,
 				u.High)
 		default:

@@ -141,7 +141,8 @@ func (l *Log) outcome(name string) (found *Outcome, err error) {
 	}
 	switch {
 	case found == nil:
-		return nil, fmt.Errorf("%s: no column reward_%s or cost_%s%s", l.name(), name, name, meant(name, names))
+		return nil, fmt.Errorf("%s: no column reward_%s or cost_%s%s", l.name(), name, name,
+			meant(Outcome{Column: name}.Name(), names))
 	case found.text != "":
 		return nil, fmt.Errorf("column %s is not of numbers: %s", found.Column, found.text)
 	}
