@@ -187,10 +187,7 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 
 // inOrder are the places of rows in the order of the log, in which contexts of a file larger than memory are read.
 func inOrder(rows []int) []int {
-	order := make([]int, len(rows))
-	for i := range order {
-		order[i] = i
-	}
+	order := logs.Every(len(rows))
 	slices.SortFunc(order, func(i, j int) int { return rows[i] - rows[j] })
 	return order
 }
@@ -247,13 +244,7 @@ func evenly(rows []int, most int) []int {
 	return some
 }
 
-func (t *table) all() []int {
-	rows := make([]int, len(t.y))
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
-}
+func (t *table) all() []int { return logs.Every(len(t.y)) }
 
 // tune chooses what each kind needs, and by folds the weights of the kinds, where there are twice as many rows as last
 // time.

@@ -120,7 +120,7 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 			why = err.Error()
 		}
 		e.note("rows that had a part in the policy judge it, and flatter it: %s", why)
-		e.rows = every(log.Len())
+		e.rows = logs.Every(log.Len())
 	}
 	e.Judged = len(e.rows)
 	encoder, err := log.FitEncoder(nil, logs.Scaling{Kind: "robust", Intercept: true})
@@ -164,14 +164,6 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 
 func (e *Explanation) note(format string, args ...any) {
 	e.Notes = append(e.Notes, fmt.Sprintf(format, args...))
-}
-
-func every(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
 }
 
 // play compares what the policy plays with what was logged.

@@ -183,10 +183,7 @@ func (c *calibration) add(pi []float64, action int32) {
 
 func (c *calibration) estimates() *Estimates {
 	e := &Estimates{Rows: c.estimated, Known: len(c.ratios)}
-	order := make([]int, len(c.said))
-	for i := range order {
-		order[i] = i
-	}
+	order := Every(len(c.said))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(c.said[a], c.said[b]) })
 	bins := max(1, min(10, len(order)/50))
 	for b := range bins {

@@ -108,10 +108,7 @@ func (l *Log) Read(bytes int) *Log {
 	if x, ok := l.X.(*held); !ok || x.rows.Data != nil || l.Len() > bytes/(4*max(1, l.Dim())) {
 		return l
 	}
-	contexts, at := make([]int, l.Len()), make([]int, l.Len())
-	for i := range contexts {
-		contexts[i] = i
-	}
+	contexts, at := Every(l.Len()), make([]int, l.Len())
 	slices.SortFunc(contexts, func(i, j int) int { return l.Context(i) - l.Context(j) })
 	for j, i := range contexts {
 		contexts[j], at[i] = l.Context(i), j

@@ -287,6 +287,15 @@ func (p picked) Row64(i int, dst []float64) { p.Contexts.Row64(p.rows[i], dst) }
 func (p picked) Row32(i int, dst []float32) { p.Contexts.Row32(p.rows[i], dst) }
 func (p picked) Ahead(i int)                { Ahead(p.Contexts, p.rows[i]) }
 
+// Every returns 0 … n − 1.
+func Every(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
 // pick returns the elements of some rows, nil of nil.
 func pick[T any](column []T, rows []int) []T {
 	if column == nil {

@@ -92,11 +92,7 @@ func FromPolicy(name string, p *policyfile.Policy, l *logs.Log) (Target, error) 
 			t.Row, err = provenance.Plays(p, l)
 			return t, err
 		}
-		rows := make([]int, l.Len())
-		for i := range rows {
-			rows[i] = i
-		}
-		t.Logged, err = provenance.Logged(p, l, rows, runtime.GOMAXPROCS(0))
+		t.Logged, err = provenance.Logged(p, l, logs.Every(l.Len()), runtime.GOMAXPROCS(0))
 		return t, err
 	}
 	if of := f.Numbers; of != nil && l.Numbers != nil && l.Numbers.Of.Refines(*of) {

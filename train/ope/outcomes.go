@@ -27,10 +27,7 @@ func (e *evaluation) outcomes(target Target, clean []int) (all []OutcomeEstimate
 		o.Estimators = []Estimator{IPS()}
 	}
 	if clean == nil {
-		clean = make([]int, e.n)
-		for i := range clean {
-			clean[i] = i
-		}
+		clean = logs.Every(e.n)
 	}
 	for k, r := range e.Requirements {
 		if r.By != "" || slices.ContainsFunc(e.Requirements[:k], func(q provenance.Requirement) bool {

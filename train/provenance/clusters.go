@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"opl/train/inspect"
+	"opl/train/logs"
 )
 
 // Clusters returns a number for each row. Rows of one number may depend on one another, and a
@@ -83,7 +84,7 @@ func (j *Judge) Apart(rows []int, seen []bool) []int {
 	}
 	drop := func(r int) bool { return seen[r] || tainted != nil && tainted[cluster[r]] }
 	if rows == nil {
-		return slices.DeleteFunc(every(len(seen)), drop)
+		return slices.DeleteFunc(logs.Every(len(seen)), drop)
 	}
 	if !slices.ContainsFunc(rows, drop) {
 		return rows

@@ -518,7 +518,7 @@ func Required(log *logs.Log, all []Requirement) error {
 	}
 	for _, r := range all {
 		if r.By != "" {
-			of := trial{parts: []certify.PoolLog{{Log: log, Rows: every(log.Len())}},
+			of := trial{parts: []certify.PoolLog{{Log: log, Rows: logs.Every(log.Len())}},
 				samples: []sample{{Judge: &Judge{log: log}}}}
 			if _, err := of.segments(r); err != nil {
 				return err

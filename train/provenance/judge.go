@@ -198,15 +198,6 @@ func (j *Judge) untaught(taught propensity.RowSet, what string, rows []int) erro
 	return nil
 }
 
-// every is 0 … n−1.
-func every(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
-}
-
 // Origin says where a fixed policy comes from. The zero value says nothing, and nothing is
 // guaranteed of such a policy.
 type Origin struct {
@@ -307,7 +298,7 @@ func (j *Judge) lasting(rows []int, o certify.Options, on *Circumstances) ([]int
 // strength. Requirements of other outcomes make the certificate's Decision.
 func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certify.Options,
 	requirements ...Requirement) (*Certificate, error) {
-	on, rows := Circumstances{Relation: Fresh}, every(j.log.Len())
+	on, rows := Circumstances{Relation: Fresh}, logs.Every(j.log.Len())
 	err := j.from(from, rows, o)
 	if from.file != nil {
 		on.Contradicted = Unread(from.file, j.log)

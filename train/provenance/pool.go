@@ -233,7 +233,7 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 			}
 		}
 		if k < len(ps)-1 {
-			fingerprints = append(fingerprints, j.fingerprints(every(j.log.Len())))
+			fingerprints = append(fingerprints, j.fingerprints(logs.Every(j.log.Len())))
 		}
 	}
 	note := func(n int, format string) {

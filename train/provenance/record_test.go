@@ -27,7 +27,7 @@ func TestRecord_LeavesOutManyRowsThatCertified(t *testing.T) {
 		}
 		return New(l)
 	}
-	taught, chosen := every(200), every(400)[200:]
+	taught, chosen := logs.Every(200), logs.Every(400)[200:]
 	seen := map[int][2][]bool{}
 	for _, mostListed = range []int{1000, 100} {
 		f := &policyfile.File{Actions: []string{"a", "b"}, Components: []policyfile.Component{{Kind: policyfile.ArgMax}}}

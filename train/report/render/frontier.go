@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"gonum.org/v1/plot/vg"
 
@@ -78,34 +79,24 @@ func concludedPath(p *pipeline.Frontier, files []string) string {
 
 // FrontierFigure draws gain against the other outcome, by estimates and by what is guaranteed.
 func FrontierFigure(p *pipeline.Frontier) figure.Figure {
-	estimate := figure.Curve{Name: "estimate", Style: figure.Category(0), Kind: figure.Across}
-	bound := figure.Curve{Name: "guaranteed together", Style: figure.Category(1), Kind: figure.Across}
-	estimate.Dashes, bound.Dashes = nil, nil
-	limit := figure.Reference
-	limit.Dashes = nil
-	panel, at := &figure.Panel{Y: "gain of the reward"}, figure.Curve{Name: "limit", Style: limit, Kind: figure.Span}
+	limit, estimate, bound := whatPlays("limit"), across(0, "estimate"), across(1, "guaranteed together")
+	x := ""
 	for i, q := range p.Points {
 		if q.Decision == nil {
 			continue
 		}
 		goal, other := q.Decision.Outcomes[0], q.Decision.Outcomes[1]
-		panel.X = other.Column + ", " + other.Bounded
-		estimate.X, estimate.Y = append(estimate.X, other.Point), append(estimate.Y, goal.Point)
-		bound.X, bound.Y = append(bound.X, other.Together), append(bound.Y, goal.Together)
+		x = other.Column + ", " + other.Bounded
 		text := fmt.Sprintf("point %d, λ = %.3g", i+1, q.Lambda)
-		estimate.Texts, bound.Texts = append(estimate.Texts, text), append(bound.Texts, text)
-		at.X, at.Y = []float64{other.Limit}, []float64{0}
+		estimate.Add(other.Point, goal.Point, math.NaN(), math.NaN(), text)
+		bound.Add(other.Together, goal.Together, math.NaN(), math.NaN(), text)
+		limit.X, limit.Y = []float64{other.Limit}, []float64{0}
 	}
-	f := figure.Figure{Name: "frontier", Height: 2.6 * vg.Inch, Width: 5 * vg.Inch}
-	if panel.X == "" {
-		return f
+	if x == "" {
+		return figure.Figure{Name: "frontier"}
 	}
-	panel.Curves = []figure.Curve{at, estimate, bound}
-	var key figure.Legend
-	for _, c := range panel.Curves {
-		key.Entries = append(key.Entries, figure.Entry{Label: c.Name, Style: c.Style})
-	}
-	f.Panels, f.Legends = [][]*figure.Panel{{panel}}, []figure.Legend{key}
+	f := lines("frontier", x, nil, limit, estimate, bound)
+	f.Panels[0][0].Y, f.Height, f.Width = "gain of the reward", 2.6*vg.Inch, 5*vg.Inch
 	return f
 }
 
