@@ -91,8 +91,8 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 	o := f.Options
 	o.Caching = func(path string, bytes int64) {
 		if bytes >= 1<<20 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "opl: the cache takes about %s, in %s: --no-cache leaves none, opl "+
-				"cache --clean removes it\n", amount(bytes), path)
+			fmt.Fprintf(cmd.ErrOrStderr(), "opl: the cache takes about %s, in %s: --no-cache leaves none; it "+
+				"may be removed at any time\n", amount(bytes), path)
 		}
 	}
 	switch {

@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
@@ -35,7 +34,6 @@ const (
 
 type cacheHeader struct {
 	Key     string   `json:"key"`
-	Log     string   `json:"log"`
 	Sources []source `json:"sources"`         // the files, those that were left out among them
 	Files   places   `json:"files,omitempty"` // of which the rows are, if there are several
 	Origin  `json:"origin"`
@@ -262,31 +260,16 @@ func sumOf(data []byte) uint64 {
 	return sum.Sum64()
 }
 
-// headerOf reads the header of a cache, between its sections and its end.
-func headerOf(f io.ReaderAt, size int64) (h *cacheHeader, at int64, err error) {
-	var first, end [8]byte
-	if _, err := f.ReadAt(first[:], 0); err != nil || binary.NativeEndian.Uint64(first[:]) != magic {
-		return nil, 0, errDamaged
-	}
-	if _, err := f.ReadAt(end[:], max(0, size-cacheEnd)); err != nil {
-		return nil, 0, err
-	}
-	length := int64(binary.NativeEndian.Uint64(end[:]))
-	if at = size - cacheEnd - length; length < 0 || at < sectionAlign {
-		return nil, 0, errDamaged
-	}
-	text := make([]byte, length)
-	if _, err := f.ReadAt(text, at); err != nil {
-		return nil, 0, err
-	}
-	h = &cacheHeader{}
-	return h, at, json.Unmarshal(text, h)
-}
-
-// parse finds the log in a cache, but does not check its sum.
+// parse finds the log in a cache of at least sectionAlign + cacheEnd bytes, but does not check its sum.
 func parse(data []byte, key string) (*Log, *cacheHeader, error) {
-	h, at, err := headerOf(bytes.NewReader(data), int64(len(data)))
-	if err != nil || h.Key != key {
+	end := int64(len(data)) - cacheEnd
+	length := int64(binary.NativeEndian.Uint64(data[end:]))
+	at := end - length
+	if binary.NativeEndian.Uint64(data) != magic || length < 0 || at < sectionAlign {
+		return nil, nil, errDamaged
+	}
+	h := &cacheHeader{}
+	if err := json.Unmarshal(data[at:end], h); err != nil || h.Key != key {
 		return nil, nil, errDamaged
 	}
 	l := &Log{Actions: h.Actions, Origin: h.Origin,
@@ -417,53 +400,6 @@ func (l *Log) sound() bool {
 	return true
 }
 
-// CacheFile is a file that holds what was read of a log.
-type CacheFile struct {
-	Path  string
-	Log   string // that it is of, as it was called; "": not known
-	Bytes int64
-	// nothing reads it any more: the log is gone or another, or the cache is of another version, or not whole
-	Stale bool
-}
-
-// Caches lists the caches in folders, in folders in them, and beside files; of none: in the user's cache folder. A file
-// that only has the name of one is none.
-func Caches(paths ...string) (found []CacheFile, err error) {
-	if len(paths) == 0 {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return nil, err
-		}
-		if paths = []string{filepath.Join(user, "opl")}; !isFolder(paths[0]) {
-			return nil, nil
-		}
-	}
-	for _, path := range paths {
-		if _, err := os.Stat(path); err != nil {
-			return nil, err
-		}
-		if !isFolder(path) {
-			path = beside(path)
-		}
-		err := filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				if p == path && errors.Is(err, fs.ErrNotExist) { // a file without a cache
-					return nil
-				}
-				return err
-			}
-			if c, ok := cacheAt(p); ok {
-				found = append(found, c)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
@@ -472,47 +408,4 @@ func isFolder(path string) bool {
 // beside is where the cache of a file is.
 func beside(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+cacheEnding)
-}
-
-// cacheAt looks at a file that may be a cache, or one of a version before, which had another form for each of several
-// files.
-func cacheAt(path string) (c CacheFile, ok bool) {
-	base := filepath.Base(path)
-	if !strings.HasSuffix(base, cacheEnding) && !strings.HasSuffix(base, ".opl-part") {
-		return c, false
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return c, false
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return c, false
-	}
-	var first [8]byte
-	_, err = f.ReadAt(first[:], 0)
-	if is := binary.NativeEndian.Uint64(first[:]) >> 16; err != nil || is != magic>>16 &&
-		binary.LittleEndian.Uint64(first[:])>>8 != 0x4f504c50415254 {
-		return c, false
-	}
-	c = CacheFile{Path: path, Bytes: info.Size(), Stale: true}
-	h, _, err := headerOf(f, info.Size())
-	if err != nil {
-		return c, true
-	}
-	// it is beside the log, wherever both were moved
-	if c.Log = h.Log; len(h.Sources) == 1 && h.Files == nil && base[0] == '.' {
-		c.Log = filepath.Join(filepath.Dir(path), strings.TrimSuffix(base[1:], cacheEnding))
-		h.Sources[0].Name = c.Log
-	}
-	changed := func(s source) bool {
-		if s.Tag != "" { // whether the object is as it was is not asked
-			return false
-		}
-		now, err := os.Stat(s.Name)
-		return errors.Is(err, fs.ErrNotExist) && s.Size >= 0 || err == nil && stampOf(s.Name, now) != s.stamp
-	}
-	c.Stale = slices.ContainsFunc(h.Sources, changed)
-	return c, true
 }

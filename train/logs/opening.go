@@ -394,7 +394,7 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 		b.note("", 0, "%d of %d files were left out, see %s: guarantees speak of the rows of the others. The first: %v",
 			len(left), len(r.files), r.o.BadRows, left[0].left)
 	}
-	h := cacheHeader{Key: r.key(r.o), Log: r.name}
+	h := cacheHeader{Key: r.key(r.o)}
 	if b.LeftOut = len(left); !r.alone {
 		b.Origin.Files = len(r.files)
 	}
@@ -404,9 +404,6 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 			b.note("", 0, "this is snapshot %s", g.name)
 			b.Snapshots = append(b.Snapshots, g.name)
 		}
-	}
-	if r.alone {
-		h.Log = r.files[0].id()
 	}
 	l, err := b.save(h, names)
 	if err == nil {
