@@ -65,7 +65,7 @@ func (l *log) shape() {
 			f.Measured += fmt.Sprintf(": uniform within the factor %v", l.gamma)
 		case d < -1e-6:
 			f.Severity, f.Means, f.Do = Unusable, fmt.Sprintf("%.4g actions cannot all have less than %.4g",
-				1/l.least, l.least), "see what the column holds"
+				1/l.least, l.least), "give setting actions if some were never drawn; else see what the column holds"
 		case d > 1e-6:
 			f.Severity, f.Means, f.Do = Doubtful, fmt.Sprintf("uniform would be %.6g; the column may be a "+
 				"placeholder", l.least), "see what it holds, and whether each context offers all actions"
