@@ -3,10 +3,12 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"opl/policies/propensity"
@@ -18,6 +20,8 @@ const (
 	outcomeRows    = 50_000     // in which columns are bet on
 	outcomeValues  = 16_000_000 // numbers that are held
 	encodedColumns = 64         // that may be means of rewards
+	encodedValues  = 30_000_000 // that are looked up for them, but of four columns
+	encodedSums    = 1 << 20    // of rewards that are held, but of one column
 )
 
 // tails are the quantiles that a column is cut at.
@@ -272,74 +276,31 @@ func cutsOf(values []float64) (cuts []float64) {
 	return slices.Compact(cuts)
 }
 
-// knowsReward looks for columns that are means of rewards, as encodings of segments by the rewards of the log itself
-// are: with groups g of the rows that have the same value v_g, and r̄_g the mean reward of an action (or of all) there,
-// Σ_g (r̄_g − v_g)²/(s²_g/n_g) is near χ² of as many degrees as there are groups even if v_g are the true means. What
-// is nearer to 0 than at outcomeLevel was computed of these rewards. Means of rewards that are steps apart are taken
-// to be a quarter of a step/n_g from v_g at least. What the actions' columns say is put together by Fisher's method.
+// knowsReward looks for columns that were computed of the rewards of this log, as encodings of segments are: with groups
+// g of the rows that have the same value v_g, and r̄_g the mean reward of an action (or of all) there,
+// Σ_g n_g (r̄_g − f(v_g))² is what rewards vary by, Σ_g s²_g, or more, whatever f is, if the column was known before. f
+// is the value itself, and a cubic of it, as encodings are shrunk, standardized and turned into log-odds. What is nearer
+// than at outcomeLevel was computed of these rewards. What the actions' columns say is put together by Fisher's method.
 func (o *outcomeTest) knowsReward() {
-	low, high := o.units.At(0), o.units.At(1)
-	var some []int
-	for c, values := range o.values {
-		between, whole := false, true
-		for _, v := range values {
-			whole = whole && v >= low-1e-9 && v <= high+1e-9
-			between = between || v != low && v != high
-		}
-		if whole && between && len(some) < encodedColumns && len(distinct(values, len(values)/10)) > 1 {
-			some = append(some, c)
-		}
-	}
+	kinds := len(o.action) + 1 // classes, and all actions
+	some := o.encodings(kinds)
 	if len(some) == 0 {
 		return
-	}
-	kinds := len(o.action) + 1 // classes, and all actions
-	type sums struct{ n, r, square float64 }
-	of, buffer := make([]map[float64][]sums, len(some)), make([]float64, len(o.features))
-	for j := range of {
-		of[j] = map[float64][]sums{}
-	}
-	for i := range o.n {
-		clear(buffer)
-		o.each(i, func(c int, v float64) { buffer[c] = v })
-		r := -o.Cost[i]
-		for j, c := range some {
-			s := of[j][buffer[c]]
-			if s == nil {
-				s = make([]sums, kinds)
-				of[j][buffer[c]] = s
-			}
-			for _, a := range [2]int{o.class[o.Action[i]], kinds - 1} {
-				s[a] = sums{s[a].n + 1, s[a].r + r, s[a].square + r*r}
-			}
-		}
 	}
 	step := 0.0 // between rewards, of two values
 	if least, most := slices.Min(o.Cost), slices.Max(o.Cost); o.having(least)+o.having(most) == o.n {
 		step = most - least
 	}
+	o.reward(some, kinds)
 	fisher, best, column, kind, groups := 0.0, 1.0, 0, 0, 0
 	for a := 1; a < kinds; a++ {
 		p := 1.0
-		for j, c := range some {
-			chi, df := 0.0, 0.0
-			for v, sums := range of[j] {
-				s := sums[a]
-				mean := s.r / s.n
-				variance := (s.square - s.n*mean*mean) / (s.n - 1)
-				if s.n < 10 || !(variance > 1e-12) {
-					continue
-				}
-				d := max(math.Abs(mean-(v-low)/(high-low)), step/4/s.n)
-				chi, df = chi+d*d*s.n/variance, df+1
+		for _, e := range some {
+			q, n := e.near(a, step)
+			if q *= float64(len(some)); q < best {
+				best, column, kind, groups = q, e.column, a, n
 			}
-			if df < 2 {
-				continue
-			}
-			q := distuv.ChiSquared{K: df}.CDF(chi) * float64(len(some))
-			if p = min(p, q); q < best {
-				best, column, kind, groups = q, c, a, int(df)
-			}
+			p = min(p, q)
 		}
 		if a < kinds-1 {
 			fisher -= 2 * math.Log(max(p, 1e-300))
@@ -362,6 +323,155 @@ func (o *outcomeTest) knowsReward() {
 				"not",
 			Do: "leave the column out, or compute it of rows before the log"})
 	}
+}
+
+// encoded is a column that may have been computed of rewards.
+type encoded struct {
+	column int
+	within bool // its values are in the range of rewards, and not at its ends alone
+	of     map[float64][]rewarded
+}
+
+// rewarded are the rewards of the rows of a class that have a value, which is scaled as they are.
+type rewarded struct{ v, n, r, square float64 }
+
+// encodings are columns whose values repeat, the likelier ones first: those in the range of rewards, those with numbers
+// that are not whole.
+func (o *outcomeTest) encodings(kinds int) (some []*encoded) {
+	low, high := o.units.At(0), o.units.At(1)
+	rank, size := map[*encoded]int{}, map[*encoded]int{}
+	for c, values := range o.values {
+		different := len(distinct(values, len(values)/10))
+		between, inside, whole := false, true, 1
+		for _, v := range values {
+			inside = inside && v >= low-1e-9 && v <= high+1e-9
+			between = between || v != low && v != high
+			if v != math.Trunc(v) {
+				whole = 0
+			}
+		}
+		if e := (&encoded{c, inside && between, map[float64][]rewarded{}}); different > 2 || different == 2 && e.within {
+			if rank[e], size[e] = 1+whole, kinds*different; e.within {
+				rank[e] = 0
+			}
+			some = append(some, e)
+		}
+	}
+	slices.SortStableFunc(some, func(d, e *encoded) int { return rank[d] - rank[e] })
+	some = some[:min(len(some), encodedColumns, max(4, encodedValues/o.n))]
+	sums := 0
+	for at, e := range some {
+		if sums += size[e]; at > 0 && sums > encodedSums {
+			return some[:at]
+		}
+	}
+	return some
+}
+
+// reward adds the rewards of all rows to those of their values.
+func (o *outcomeTest) reward(some []*encoded, kinds int) {
+	low, high := o.units.At(0), o.units.At(1)
+	buffer := make([]float64, len(o.features))
+	for i := range o.n {
+		clear(buffer)
+		o.each(i, func(c int, v float64) { buffer[c] = v })
+		r := -o.Cost[i]
+		for _, e := range some {
+			v := buffer[e.column]
+			s := e.of[v]
+			if s == nil {
+				s = make([]rewarded, kinds)
+				e.of[v] = s
+			}
+			for _, a := range [2]int{o.class[o.Action[i]], kinds - 1} {
+				s[a] = rewarded{(v - low) / (high - low), s[a].n + 1, s[a].r + r, s[a].square + r*r}
+			}
+		}
+	}
+}
+
+// near is how probable it is that the mean rewards of a class in groups of at least ten rows are as near to the value,
+// or to a cubic of it, as they are.
+func (e *encoded) near(class int, step float64) (p float64, groups int) {
+	var means []rewarded
+	for _, v := range slices.Sorted(maps.Keys(e.of)) {
+		if s := e.of[v][class]; s.n >= 10 {
+			means = append(means, s)
+		}
+	}
+	if p = 1; len(means) < 2 {
+		return p, 0
+	}
+	f, none, shapes := make([]float64, len(means)), make([]float64, len(means)), 0.0
+	shape := func(leverage []float64) { p, shapes = min(p, nearness(means, f, leverage, step)), shapes+1 }
+	if e.within {
+		for g, m := range means {
+			f[g] = m.v
+		}
+		shape(none)
+	}
+	if degree := min(3, len(means)-4); degree > 0 {
+		var leverage []float64
+		f, leverage = polynomial(means, degree)
+		shape(leverage)
+	}
+	return p * max(1, shapes), len(means)
+}
+
+// nearness is the probability that Σ n (r̄ − f)² is what it is at most, by the χ² of the mean and the variance that
+// normal means would give it. Means of rewards that are steps apart are taken to be half a step/n from f at least.
+func nearness(means []rewarded, f, leverage []float64, step float64) float64 {
+	got, want, square := 0.0, 0.0, 0.0
+	for g, m := range means {
+		mean := m.r / m.n
+		variance := max(0, m.square-m.n*mean*mean) / (m.n - 1) * (1 - leverage[g])
+		d := max(math.Abs(mean-f[g]), step/2/m.n)
+		got, want, square = got+m.n*d*d, want+variance, square+variance*variance
+	}
+	if !(want > 1e-12) {
+		return 1
+	}
+	df := want * want / square
+	return distuv.ChiSquared{K: df}.CDF(df * got / want)
+}
+
+// polynomial is the one of a degree that is nearest to mean rewards, weighted by rows, and how much of each mean is in
+// its own value.
+func polynomial(means []rewarded, degree int) (f, leverage []float64) {
+	f, leverage = make([]float64, len(means)), make([]float64, len(means))
+	low, high := means[0].v, means[len(means)-1].v
+	var basis [][]float64
+	for d := range degree + 1 {
+		b := make([]float64, len(means))
+		for g, m := range means {
+			b[g] = math.Pow(2*(m.v-low)/(high-low)-1, float64(d))
+		}
+		for range 2 { // Gram and Schmidt, twice for the last digits
+			for _, a := range basis {
+				along := 0.0
+				for g, m := range means {
+					along += m.n * a[g] * b[g]
+				}
+				floats.AddScaled(b, -along, a)
+			}
+		}
+		length := 0.0
+		for g, m := range means {
+			length += m.n * b[g] * b[g]
+		}
+		if length < 1e-9 {
+			continue
+		}
+		floats.Scale(1/math.Sqrt(length), b)
+		along := 0.0
+		for g, m := range means {
+			along += b[g] * m.r
+			leverage[g] += m.n * b[g] * b[g]
+		}
+		floats.AddScaled(f, along, b)
+		basis = append(basis, b)
+	}
+	return f, leverage
 }
 
 // distinct are up to so many different values, none where there are more.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -19,7 +21,7 @@ type columned struct {
 	peaked         float64 // the logging policy follows the segment
 	all            bool    // propensities of all actions are logged
 	group          int     // rows of a customer
-	encoded        int     // 1: a column of each action's mean reward; 2: rounded to 3 digits; 3: of all actions; 4: shrunk
+	encoded        int     // 1: a column of each action's mean reward; 2: rounded to 3 digits; 3: of all actions; 4: shrunk; 5: standardized; 6: log-odds
 	earlier        bool    // these means are of another log of the same world
 	spent          float64 // factor on time spent after a reward of action 0; 0: there is no such column
 	noise          int     // other columns
@@ -85,6 +87,7 @@ func (w columned) log(seed uint64) *logs.Log {
 	for j := range table {
 		table[j] = mean(j/w.k, j%w.k)
 	}
+	w.scale(table)
 	var data []float64
 	width := 0
 	for i, a := range action {
@@ -119,6 +122,26 @@ func (w columned) log(seed uint64) *logs.Log {
 	return l
 }
 
+// scale changes columns as encodings are before they are learned from.
+func (w columned) scale(table []float64) {
+	for a := range w.k {
+		var column []float64
+		for s := range w.segments {
+			column = append(column, table[s*w.k+a])
+		}
+		mean, deviation := stat.MeanStdDev(column, nil)
+		for s, v := range column {
+			switch w.encoded {
+			case 5:
+				v = (v - mean) / deviation
+			case 6:
+				v = math.Log((v + .01) / (1.01 - v))
+			}
+			table[s*w.k+a] = v
+		}
+	}
+}
+
 // Means of the log's own rewards as columns are found in 19 of 20 logs, and columns that were measured after the
 // decision in half.
 func TestColumns_ThatKnowTheRewardAreFound(t *testing.T) {
@@ -134,6 +157,9 @@ func TestColumns_ThatKnowTheRewardAreFound(t *testing.T) {
 		"encoded, rounded":      {n: 4000, k: 3, segments: 8, rate: .3, effect: .5, encoded: 2, noise: 5},
 		"encoded, of all":       {n: 4000, k: 3, segments: 12, rate: .3, effect: .5, encoded: 3},
 		"encoded, shrunk":       {n: 6000, k: 3, segments: 12, rate: .3, effect: .5, encoded: 4},
+		"standardized":          {n: 4000, k: 3, segments: 12, rate: .3, encoded: 5},
+		"standardized, few":     {n: 6000, k: 4, segments: 8, rate: .1, effect: .5, encoded: 5},
+		"log-odds":              {n: 6000, k: 3, segments: 30, rate: .2, effect: .3, encoded: 6},
 		"encoded, peaked":       {n: 6000, k: 5, segments: 10, rate: .3, effect: .5, peaked: 1, encoded: 1},
 		"spent, twice":          {n: 6000, k: 3, segments: 8, rate: .2, effect: .5, spent: 2},
 		"spent, thrice":         {n: 4000, k: 3, segments: 8, rate: .2, effect: .5, spent: 3, noise: 5},
@@ -182,6 +208,9 @@ func TestColumns_KnownBeforePass(t *testing.T) {
 		"earlier, many":   {n: 4000, k: 3, segments: 60, rate: .3, effect: .5, encoded: 1, earlier: true},
 		"earlier, of all": {n: 6000, k: 3, segments: 10, rate: .1, effect: .5, encoded: 3, earlier: true},
 		"earlier, rare":   {n: 8000, k: 3, segments: 10, rate: .02, effect: .5, encoded: 2, earlier: true},
+		"earlier, z":      {n: 6000, k: 3, segments: 40, rate: .1, effect: .5, encoded: 5, earlier: true},
+		"earlier, logit":  {n: 6000, k: 3, segments: 40, rate: .3, effect: .5, encoded: 6, earlier: true},
+		"rare, in few":    {n: 6000, k: 3, segments: 40, rate: .02, encoded: 2, earlier: true},
 		"spent alike":     {n: 4000, k: 3, segments: 8, rate: .3, effect: 1, spent: 1},
 		"peaked":          {n: 6000, k: 5, segments: 10, rate: .3, effect: 1, peaked: 2, noise: 20, spent: 1},
 		"peaked, all":     {n: 6000, k: 5, segments: 10, rate: .3, effect: 1, peaked: 2, noise: 20, spent: 1, all: true},
