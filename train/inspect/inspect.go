@@ -15,6 +15,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -589,11 +590,34 @@ func (l *log) reading() {
 			Do: "call columns of the context x_NAME (setting columns), leave cells without a value empty, or say by " +
 				"setting categories that a column has names"})
 	}
+	if one, other, alike := l.alike(); alike {
+		l.add(Finding{Check: "names of actions", Severity: Doubtful,
+			Measured: fmt.Sprintf("actions %q and %q differ by capitals or blanks alone", one, other),
+			Means:    "one action may be taken for several, each with the propensity of all of them",
+			Do:       "write the name of each action in one way"})
+	}
 	for _, n := range l.Notes {
 		l.add(Finding{Check: "reading", Measured: n})
 	}
 	l.judge(Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}, l.n < 100, Doubtful,
 		"fewer than 100 rows say little", "log more")
+}
+
+// alike finds actions that may be one: their names differ by blanks around them, or by capitals. Short names, and those
+// of more than a thousand actions, may be identifiers in which capitals count.
+func (l *log) alike() (one, other string, found bool) {
+	seen := map[string]string{}
+	for _, name := range l.Actions {
+		key := strings.TrimSpace(name)
+		if len(key) >= 4 && len(l.Actions) <= 1000 {
+			key = strings.ToLower(key)
+		}
+		if first, is := seen[key]; is {
+			return first, name, true
+		}
+		seen[key] = name
+	}
+	return "", "", false
 }
 
 // repeatIDs counts decisions that come more than once: any is doubtful, more than 10 %

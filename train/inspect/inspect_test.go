@@ -241,6 +241,14 @@ func TestInspect_FindsEachDefect(t *testing.T) {
 				in.Action[i] = 0
 			}
 		})},
+		{"blanks", "names of actions", inspect.Doubtful, "capitals or blanks", plain, func(in *logs.Log) {
+			in.Actions = slices.Clone(in.Actions)
+			in.Actions[3] = in.Actions[5] + " "
+		}},
+		{"capitals", "names of actions", inspect.Doubtful, "capitals or blanks", plain, func(in *logs.Log) {
+			in.Actions = slices.Clone(in.Actions)
+			in.Actions[3], in.Actions[5] = "shoe", "Shoe"
+		}},
 		{"groups", "groups", inspect.Fine, "share a group", plain, func(in *logs.Log) {
 			in.Group = make([]int32, 4000)
 			for i := range in.Group {

@@ -84,10 +84,7 @@ func (b *builder) absent(path string, t *table) error {
 		if near := meant(strings.ToLower(column), names); near != "" {
 			return errors.New(text + near)
 		}
-		if len(names) > 20 {
-			names = append(names[:20:20], "…")
-		}
-		return fmt.Errorf("%s; there are %s", text, strings.Join(names, ", "))
+		return fmt.Errorf("%s; there are %s", text, fewNames(names))
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // formula is a reward that is computed from columns, constant + Σ times[c]·c, such as revenue − 0.2·cost_shipping.
@@ -220,7 +219,7 @@ func (f *formula) absentFrom(t *table, names []string) error {
 			return of.role == roleOutcome && of.as == f.outcome(c)
 		}) {
 			return fmt.Errorf("%s: setting reward %q: no column %s; there are %s", t.path, f.text, c,
-				strings.Join(names, ", "))
+				fewNames(names))
 		}
 	}
 	return nil

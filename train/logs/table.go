@@ -245,7 +245,7 @@ func (b *builder) settle() error {
 		}
 	}
 	if len(ignored) > 0 {
-		text := "columns that are not read: " + strings.Join(ignored, ", ")
+		text := "columns that are not read: " + fewNames(ignored)
 		if slices.Contains(ignored, "density") || slices.Contains(ignored, "propensity_density") {
 			text += "; if actions are numbers, setting action-range reads their densities"
 		}
@@ -258,10 +258,25 @@ func (b *builder) settle() error {
 		b.note("", 0, "%s", text)
 		if !contexts && !b.describes && b.n > 0 {
 			b.Doubts = append(b.Doubts, "no column is read as context, and there are columns that are not read: "+
-				strings.Join(ignored, ", "))
+				fewNames(ignored))
 		}
 	}
 	return nil
+}
+
+// fewNames lists the first twenty names, and of each the first letters.
+func fewNames(names []string) string {
+	shown := make([]string, 0, 21)
+	for _, name := range names[:min(len(names), 20)] {
+		if r := []rune(name); len(r) > 60 {
+			name = string(r[:60]) + "…"
+		}
+		shown = append(shown, name)
+	}
+	if len(names) > 20 {
+		shown = append(shown, "…")
+	}
+	return strings.Join(shown, ", ")
 }
 
 // word is a value of a category that is no number, the first by the alphabet.
@@ -343,11 +358,7 @@ func (t *table) check(b *builder) error {
 	if err := b.absent(t.path, t); err != nil {
 		return err
 	}
-	shown := names
-	if len(names) > 20 {
-		shown = append(names[:20:20], "…")
-	}
-	text := fmt.Sprintf("%s: no column %s; there are %s", t.path, wanted, strings.Join(shown, ", "))
+	text := fmt.Sprintf("%s: no column %s; there are %s", t.path, wanted, fewNames(names))
 	for i, c := range t.columns {
 		if near := nearest(c.name); near != "" && c.role == roleIgnored && strings.Contains(wanted, near) {
 			return fmt.Errorf("%s: did you mean %s by %s?", text, near, names[i])
@@ -378,6 +389,9 @@ func parseNumber(s []byte) (float64, bool) {
 // numberIn is parseNumber of a cell, or the error that it is none.
 func numberIn(column string, s []byte) (float64, error) {
 	v, ok := parseNumber(s)
+	if !ok && bytes.IndexByte(s, ',') >= 0 {
+		return 0, bad(column, "%s is not a number: numbers have points, and no commas", quote(s))
+	}
 	if !ok {
 		return 0, bad(column, "%s is not a number", quote(s))
 	}
@@ -562,7 +576,7 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		var err error
 		if is, ok := boolean(s); ok && c.role == roleReward {
 			v = is
-		} else if v, err = numberIn(c.name, s); err != nil && c.role == roleReward {
+		} else if v, err = numberIn(c.name, s); err != nil && c.role == roleReward && bytes.IndexByte(s, ',') < 0 {
 			return bad(c.name, "%s is not a number: setting reward-map says what words are worth, as yes=1,no=0",
 				quote(s))
 		} else if err != nil {

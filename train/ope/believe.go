@@ -59,7 +59,9 @@ func (s *spread) add(other spread, whole int) {
 // on a handful of rows, and where weights do not average to 1.
 func (s spread) say(p *Policy, total float64, n, groups int) {
 	most := s.Top[len(s.Top)-1]
-	p.Same = math.Abs(p.MeanWeight-1) <= logs.Exact && s.Largest <= 1+logs.Exact
+	// Probabilities that were rounded are off by chance, and not on average.
+	p.Same = s.Largest <= 1+logs.Agreement &&
+		math.Abs(p.MeanWeight-1) <= min(logs.Agreement, max(logs.Exact, 4*p.MeanWeightSE))
 	p.Largest, p.Uncovered, p.Tail = s.Largest, s.Uncovered/total, tail(slices.Clone(s.Top), n)
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	// Actions that were not seen in few rows may have been possible: weights that average more than

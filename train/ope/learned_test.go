@@ -1,10 +1,13 @@
 package ope_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
 
 	"opl/policies/propensity"
 	"opl/train/logs"
@@ -58,7 +61,16 @@ func TestLearned(t *testing.T) {
 func TestStar(t *testing.T) {
 	w := newWorld(1, 5, 4, .5)
 	l, xs := w.log(rand.New(rand.NewPCG(4, 4)), 2000, 1)
-	targets := []ope.Target{w.target("new", w.pi, xs), w.target("itself", w.pi0, xs)}
+	rounded, scaled := slices.Clone(w.pi0), slices.Clone(w.pi0)
+	for at := range rounded {
+		rounded[at] = math.Round(w.pi0[at]*1e5) / 1e5
+		if scaled[at] *= 1 + 5e-3; at%w.k == w.k-1 { // of the other actions, and less of the last
+			scaled[at] = 1 - floats.Sum(scaled[at+1-w.k:at])
+			rounded[at] = 1 - floats.Sum(rounded[at+1-w.k:at])
+		}
+	}
+	targets := []ope.Target{w.target("new", w.pi, xs), w.target("itself", w.pi0, xs), w.target("rounded", rounded, xs),
+		w.target("scaled", scaled, xs)}
 	good := func(dst []float64, i int) { copy(dst, w.mu[xs[i]*w.k:(xs[i]+1)*w.k]) }
 	noise := rand.New(rand.NewPCG(5, 5))
 	table := make([]float64, l.Len()*w.k)
@@ -68,7 +80,7 @@ func TestStar(t *testing.T) {
 	bad := func(dst []float64, i int) { copy(dst, table[i*w.k:(i+1)*w.k]) }
 	for want, model := range map[string]ope.Model{"sndr": good, "snips": bad} {
 		p := evaluate(t, l, targets, ope.Options{Model: model}).Policies
-		if p[0].Recommended != want || p[0].Same || p[1].Recommended != "snips" || !p[1].Same {
+		if p[0].Recommended != want || p[0].Same || p[1].Recommended != "snips" || !p[1].Same || !p[2].Same || p[3].Same {
 			t.Errorf("%s: %+v", want, p)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
+	"gonum.org/v1/gonum/floats"
 
 	"opl/policies/policyfile"
 	"opl/train/logs"
@@ -221,15 +222,15 @@ func byRow(r *logs.Rows, l *logs.Log, read func(dst []float64) error, width int,
 // sound checks the probabilities of a row of the log, and that of the logged action beside them, as
 // WriteScores has it.
 func sound(r *logs.Rows, l *logs.Log, row []float64, at, width int) error {
-	var err error
+	var names []string
 	switch width {
 	case 0:
-		_, err = logs.Distribution(row, nil, logs.Exact)
 	case 1:
 		return probability(row[0])
 	default:
-		_, err = logs.Distribution(row, l.Actions, logs.Exact)
+		names = l.Actions
 	}
+	within, err := rounded(row, names)
 	if err != nil || !r.Has("probability") {
 		return err
 	}
@@ -237,12 +238,23 @@ func sound(r *logs.Rows, l *logs.Log, row []float64, at, width int) error {
 	if err != nil {
 		return err
 	}
-	if q := row[l.Chosen(at)]; !logs.Near(p, q, logs.Exact) {
+	if q := row[l.Chosen(at)]; !logs.Near(p, q, within) {
 		return fmt.Errorf("the logged action has probability %v, and at its place among all of them %v: these "+
 			"are of another log, "+
 			"or in another order of actions, which setting actions gives", p, q)
 	}
 	return nil
+}
+
+// rounded checks the probabilities of actions, and divides them by their sum if they were rounded, as those of a log. What
+// is written beside them may differ from them by a share of within.
+func rounded(pi []float64, names []string) (within float64, err error) {
+	sum, err := logs.Distribution(pi, names, logs.Rounding)
+	if err != nil || logs.Near(sum, 1, logs.Exact) {
+		return logs.Exact, err
+	}
+	floats.Scale(1/sum, pi)
+	return logs.Agreement, nil
 }
 
 // byAction reads a row an action.
@@ -268,7 +280,7 @@ func byAction(r *logs.Rows, actions []string) ([]float64, error) {
 			pi[a], given[a] = p, true
 		}
 	}
-	if _, err := logs.Distribution(pi, actions, logs.Exact); err != nil {
+	if _, err := rounded(pi, actions); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Where(), err)
 	}
 	return pi, nil

@@ -3,6 +3,7 @@ package ope_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,6 +85,19 @@ func TestReadTarget(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
+	// Rounded probabilities are divided by their sum, and the logged action's beside them may differ by as much.
+	for file, text := range map[string]string{"t.csv": "p_0,p_1,probability\n.1,.8995,.1\n1,0,1\n.25,.75,.25\n",
+		"a.csv": "action,probability\nyes,.1\nno,.8995\n"} {
+		target, err := read(file, text, decided(t, false))
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		got := make([]float64, 2)
+		if err := target.Row(got, 0); err != nil || math.Abs(got[0]+got[1]-1) > 1e-12 {
+			t.Errorf("%s: %v, %v", file, got, err)
+		}
+	}
 	logged, err := read("t.csv", "decision_id,probability\nc,.3\nb,.2\na,.1\n", decided(t, true))
 	if err != nil || logged.Row != nil || !slices.Equal(logged.Logged, []float64{.1, .2, .3}) {
 		t.Errorf("%v %v", logged.Logged, err)
@@ -103,6 +117,7 @@ func TestReadTargetErrors(t *testing.T) {
 		{"too many rows", "t.csv", "p_0,p_1\n1,0\n1,0\n1,0\n1,0\n", "only 3 rows"},
 		{"no number", "t.csv", "p_0,p_1\n1,0\n1,x\n1,0\n", `t.csv, row 2, column p_1: "x" is no number`},
 		{"not a distribution", "t.csv", "p_0,p_1\n1,0\n1,0.1\n1,0\n", "row 2: the probabilities sum to 1.1"},
+		{"not rounded alone", "t.csv", "p_0,p_1\n.5,.498\n1,0\n1,0\n", "row 1: the probabilities sum to 0.998"},
 		{"negative", "t.csv", "p_0,p_1\n1.5,-0.5\n1,0\n1,0\n", "outside [0, 1]"},
 		{"NaN", "t.csv", "p_0,p_1\nNaN,0\n1,0\n1,0\n", "outside [0, 1]"},
 		{"ragged", "t.csv", "p_0,p_1\n1,0\n1\n1,0\n", "the header has 2"},

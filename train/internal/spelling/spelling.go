@@ -30,6 +30,9 @@ func Distance(a, b string) int {
 func Nearest(name string, names []string, most int) string {
 	best, least := "", most+1
 	for _, n := range names {
+		if len(name) >= len(n)+least || len(n) >= len(name)+least {
+			continue // whose lengths alone are as far apart
+		}
 		if d := Distance(name, n); d < least {
 			best, least = n, d
 		}
