@@ -12,11 +12,13 @@ const (
 	customersLeast = 100 // different values of a column that may be a customer's
 	customersRows  = 20_000
 	customersMost  = 8 // such columns that are looked at
+	customersKept  = 6 // z of actions that are kept
 )
 
 // customers says where rows without a group repeat like those of customers: all their columns together repeat more
 // than each alone would let them, or rows of the same value of a column that has many agree in others, which do not
 // agree by chance. Such rows may depend on one another, which no test of the log can show: it is a note, and no doubt.
+// Where they also take the same action beyond chance it is a doubt.
 func (o *outcomeTest) customers() {
 	if o.Group != nil {
 		return
@@ -59,6 +61,14 @@ func (o *outcomeTest) customers() {
 		if len(first) < customersLeast || len(first) > rows*2/3 {
 			continue
 		}
+		if ratio, z := o.kept(of); ratio > 1.2 && z > customersKept {
+			o.add(Finding{Check: "actions kept", About: Draws, Severity: Doubtful, Numbers: []Number{{"z", z}},
+				Measured: fmt.Sprintf("rows take the action of an earlier row with the same %s %.3g times as often as "+
+					"propensities say, z = %.1f", o.name(c), ratio, z),
+				Means: "a customer keeps an action that was drawn once: rows are fewer draws than they look",
+				Do:    "name the customer in the column group"})
+			return
+		}
 		for r, f := range of {
 			if f == r {
 				continue
@@ -91,6 +101,27 @@ func (o *outcomeTest) customers() {
 			return
 		}
 	}
+}
+
+// kept compares how often rows take the action of the first row of their value, of[r], with how often they would if each
+// action was drawn anew: Σ 1{a_r = a_of[r]}/p_r has at most the mean of their number. Without the least p its variance is
+// known well enough.
+func (o *outcomeTest) kept(of []int) (ratio, z float64) {
+	got, want, variance := 0.0, 0.0, 0.0
+	for r, f := range of {
+		if f == r {
+			continue
+		}
+		want++
+		i := o.rows[r]
+		if p := o.Propensity[i]; p >= .02 && o.Action[i] == o.Action[o.rows[f]] {
+			got, variance = got+1/p, variance+(1-p)/p/p
+		}
+	}
+	if !(want > 0) {
+		return 1, 0
+	}
+	return got / want, counted(got, want*o.rounded(got/want), variance)
 }
 
 // together counts the different rows of all columns, or, if each column is moved by other rows, what would be.

@@ -240,6 +240,7 @@ func TestVisits_WithoutAGroupAreNamed(t *testing.T) {
 		fixed   bool // customers have columns of their own
 		grouped bool
 		alone   bool // no other columns
+		kept    bool // a customer's action
 		found   bool
 	}{
 		"customers":        {each: 5, fixed: true, found: true},
@@ -272,16 +273,24 @@ func TestVisits_WithoutAGroupAreNamed(t *testing.T) {
 				visit, income = 0, math.Round(income/100)
 			}
 			data = append(data, age, income, visit)
-			l.Action, l.Cost = append(l.Action, int32(r.IntN(3))), append(l.Cost, -float64(r.IntN(2)))
+			action := r.IntN(3)
+			if c.kept {
+				action = u % 3
+			}
+			l.Action, l.Cost = append(l.Action, int32(action)), append(l.Cost, -float64(r.IntN(2)))
 			l.Propensity = append(l.Propensity, 1./3)
 			if c.grouped {
 				l.Group = append(l.Group, int32(u))
 			}
 		}
 		l.X = logs.Rows64{Width: 3, Data: data}
-		f, ok := inspect.Inspect(l).Finding("customers without group")
+		report := inspect.Inspect(l)
+		f, ok := report.Finding("customers without group")
 		if ok != c.found || f.Severity != inspect.Fine {
 			t.Errorf("%s: found %v: %+v", name, ok, f)
+		}
+		if f, ok := report.Finding("actions kept"); ok != c.kept || ok && (f.Severity != inspect.Doubtful || f.About != inspect.Draws) {
+			t.Errorf("%s: %+v", name, f)
 		}
 		t.Log(f.Measured)
 	}
