@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"opl/policies/features"
+	"opl/policies/numeric"
 	"opl/train/logs"
 	"opl/train/regress"
 )
@@ -191,6 +192,20 @@ func TestMixture(t *testing.T) {
 	w, err := mixture(context.Background(), [][]float64{good, noise, good, opposite}, y)
 	if err != nil || w[1] > .1 || w[3] != 0 || math.Abs(w[0]-w[2]) > 1e-6 || math.Abs(w[0]+w[2]-1) > .15 {
 		t.Errorf("weights %v, %v", w, err)
+	}
+}
+
+// Of an interval that a tree divides the score is the mean over its numbers.
+func TestApiece_IntervalsHaveTheirMean(t *testing.T) {
+	of := &numbers{of: numeric.Even(0, 4, 4)}
+	of.of.Atoms = []float64{1.2}
+	f := &features.Forest{In: 2, Base: []float64{.5}, Outputs: []int32{0}, Sizes: []int32{3}, Feature: []int32{1, -1, -1},
+		Value: []float64{1.25, 1, 5}, Right: []int32{2, 0, 0}}
+	net := features.NewNet([]features.Layer{{Trees: apiece(f, 1, 5, of)}})
+	got := make([]float64, 5)
+	net.Apply(got, []float64{0}, make([]float64, net.Scratch()))
+	if !slices.Equal(got, []float64{1.5, 4.5, 5.5, 5.5, 1.5}) {
+		t.Errorf("scores %v", got)
 	}
 }
 

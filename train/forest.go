@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"slices"
 
 	"opl/policies/features"
 	"opl/train/regress"
@@ -81,40 +82,66 @@ func (t *table) boosting(rows []int) regress.BoostOptions {
 
 // apiece is a forest of features and k more, of which one is 1 and tells the action, or, of numbers, of one more
 // that is the number, as a forest of k outputs and the features alone: for each action the splits by it are decided.
+// An interval that a tree divides has its mean, as a tree for each part with a share of the values.
 func apiece(f *features.Forest, d, k int, of *numbers) *features.Forest {
 	out := &features.Forest{In: d}
-	own := func(a, j int) float64 { // feature j of action a
-		if of != nil {
-			return of.of.Center(a)
-		} else if j == d+a {
-			return 1
-		}
-		return 0
-	}
 	for a := range k {
 		out.Base = append(out.Base, f.Base[0])
 		first := 0
 		for _, size := range f.Sizes {
-			before := len(out.Feature)
-			graft(out, f, first, d, func(j int) float64 { return own(a, j) })
-			out.Outputs, out.Sizes = append(out.Outputs, int32(a)), append(out.Sizes, int32(len(out.Feature)-before))
+			for _, part := range of.parts(a, f, first, int(size), d) {
+				before := len(out.Feature)
+				graft(out, f, first, d, part.share, func(j int) float64 { // feature j of action a
+					if of != nil {
+						return part.at
+					} else if j == d+a {
+						return 1
+					}
+					return 0
+				})
+				out.Outputs, out.Sizes = append(out.Outputs, int32(a)), append(out.Sizes, int32(len(out.Feature)-before))
+			}
 			first += int(size)
 		}
 	}
 	return out
 }
 
-// graft appends the tree of f at node i to out, as it is where features from d on are own.
-func graft(out, f *features.Forest, i, d int, own func(j int) float64) {
+// part is a share of an action within which a tree does not split, and a number there.
+type part struct{ at, share float64 }
+
+// parts divides an action's interval where a tree splits by feature d, the number; others are one part.
+func (n *numbers) parts(a int, f *features.Forest, first, size, d int) (parts []part) {
+	if n == nil {
+		return []part{{0, 1}}
+	} else if a >= n.of.Intervals() {
+		return []part{{n.of.Center(a), 1}}
+	}
+	ends := []float64{n.of.Edges[a], n.of.Edges[a+1]}
+	for i := first; i < first+size; i++ {
+		if v := f.Value[i]; int(f.Feature[i]) == d && v > ends[0] && v < ends[1] {
+			ends = append(ends, v)
+		}
+	}
+	ends = slices.Compact(slices.Sorted(slices.Values(ends)))
+	for p, end := range ends[1:] {
+		parts = append(parts, part{ends[p] + (end-ends[p])/2, (end - ends[p]) / n.of.Width(a)})
+	}
+	return parts
+}
+
+// graft appends the tree of f at node i to out, with a share of its values, as it is where features from d on are own.
+func graft(out, f *features.Forest, i, d int, share float64, own func(j int) float64) {
 	left, right := i+1, i+int(f.Right[i])
 	switch j := int(f.Feature[i]); {
 	case j == -1:
-		out.Feature, out.Value, out.Right = append(out.Feature, -1), append(out.Value, f.Value[i]), append(out.Right, 0)
+		out.Feature, out.Right = append(out.Feature, -1), append(out.Right, 0)
+		out.Value = append(out.Value, share*f.Value[i])
 	case j >= d:
 		if own(j) <= f.Value[i] {
-			graft(out, f, left, d, own)
+			graft(out, f, left, d, share, own)
 		} else {
-			graft(out, f, right, d, own)
+			graft(out, f, right, d, share, own)
 		}
 	case j < -1 && int(f.Sets[-2-j][0]) >= d:
 		to := right
@@ -123,7 +150,7 @@ func graft(out, f *features.Forest, i, d int, own func(j int) float64) {
 				to = left
 			}
 		}
-		graft(out, f, to, d, own)
+		graft(out, f, to, d, share, own)
 	default:
 		at := len(out.Feature)
 		if j < -1 {
@@ -132,8 +159,8 @@ func graft(out, f *features.Forest, i, d int, own func(j int) float64) {
 		}
 		out.Feature, out.Right = append(out.Feature, int32(j)), append(out.Right, 0)
 		out.Value = append(out.Value, f.Value[i])
-		graft(out, f, left, d, own)
+		graft(out, f, left, d, share, own)
 		out.Right[at] = int32(len(out.Feature) - at)
-		graft(out, f, right, d, own)
+		graft(out, f, right, d, share, own)
 	}
 }

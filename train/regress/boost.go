@@ -24,30 +24,25 @@ type BoostOptions struct {
 	MinRows int       // of a leaf, at least (20)
 	L2      float64   // λ beside the hessians of a leaf (1); negative: 0
 	Bins    int       // of a feature, at most (255)
-	Sample  float64   // share of the rows that each tree is grown on, drawn anew (1)
 	Squared bool      // squared loss, of any y; else the logistic loss, of y in [0, 1]
 	Groups  [][]int32 // features that are the one-hot columns of one category: split by sets
-	// Offset is added to the score of rows, and not to the forest, which learns what it lacks: of a regression those of
-	// [ByAction.HeldOut]. nil: 0
-	Offset   []float64
-	Patience int // rounds without less loss on held-out rows, after which it stops (15)
 	// Fold is the held-out part of each row, below Folds: rounds are chosen by cross-validation, and trees grown
-	// on all rows. Without it Folds (5 below 20,000 rows, else 1) parts are drawn. With one part a share Held (0.1)
+	// on all rows. Without it Folds (5 below 20,000 rows, else 1) parts are drawn. With one part a tenth
 	// of the rows, or the rows of fold 1 where Fold is given, only say when to stop, and nothing is grown anew.
 	Fold    []uint8
 	Folds   int
-	Held    float64
 	Seed    uint64
 	Threads int
 }
 
-// manyRows is from where rounds are chosen on one held-out part, without growing anew.
-const manyRows = 20_000
+const (
+	manyRows = 20_000 // from where rounds are chosen on one held-out part, without growing anew
+	patience = 15     // rounds without less loss on held-out rows, after which boosting stops
+)
 
 func (o BoostOptions) defaults(n int) (BoostOptions, error) {
 	o.Rounds, o.Rate, o.Leaves = cmp.Or(o.Rounds, 200), cmp.Or(o.Rate, 0.1), cmp.Or(o.Leaves, 31)
 	o.MinRows, o.Bins = cmp.Or(o.MinRows, 20), cmp.Or(o.Bins, mostBins)
-	o.Sample, o.Patience, o.Held = cmp.Or(o.Sample, 1), cmp.Or(o.Patience, 15), cmp.Or(o.Held, 0.1)
 	o.L2, o.Threads = max(0, cmp.Or(o.L2, 1)), max(1, o.Threads)
 	if o.Folds == 0 {
 		if o.Folds = 1; n < manyRows {
@@ -55,20 +50,17 @@ func (o BoostOptions) defaults(n int) (BoostOptions, error) {
 		}
 	}
 	switch {
-	case o.Rounds < 1, o.Leaves < 2, o.Depth < 0, o.Depth > 60, o.MinRows < 1, o.Patience < 1:
-		return o, fmt.Errorf("regress: %d rounds of %d leaves, depth %d, %d rows of a leaf, patience %d: "+
-			"want positive numbers, depth up to 60",
-			o.Rounds, o.Leaves, o.Depth, o.MinRows, o.Patience)
+	case o.Rounds < 1, o.Leaves < 2, o.Depth < 0, o.Depth > 60, o.MinRows < 1:
+		return o, fmt.Errorf("regress: %d rounds of %d leaves, depth %d, %d rows of a leaf: "+
+			"want positive numbers, depth up to 60", o.Rounds, o.Leaves, o.Depth, o.MinRows)
 	case o.Bins < 2 || o.Bins > mostBins:
 		return o, fmt.Errorf("regress: %d bins, want 2 to %d", o.Bins, mostBins)
-	case !(o.Rate > 0 && o.Rate <= 1), !(o.Sample > 0 && o.Sample <= 1), !(o.Held > 0 && o.Held < 1),
-		math.IsInf(o.L2, 0), o.L2 != o.L2:
-		return o, fmt.Errorf("regress: rate %v, sample %v and held-out share %v are not in (0, 1], or L2 is %v",
-			o.Rate, o.Sample, o.Held, o.L2)
+	case !(o.Rate > 0 && o.Rate <= 1), math.IsInf(o.L2, 0), o.L2 != o.L2:
+		return o, fmt.Errorf("regress: rate %v is not in (0, 1], or L2 is %v", o.Rate, o.L2)
 	case o.Folds < 1 || o.Folds > 255:
 		return o, fmt.Errorf("regress: %d folds, want 1 to 255", o.Folds)
-	case o.Fold != nil && len(o.Fold) != n, o.Offset != nil && len(o.Offset) != n:
-		return o, fmt.Errorf("regress: folds of %d rows and offsets of %d, want %d", len(o.Fold), len(o.Offset), n)
+	case o.Fold != nil && len(o.Fold) != n:
+		return o, fmt.Errorf("regress: folds of %d rows, want %d", len(o.Fold), n)
 	}
 	for i, f := range o.Fold {
 		if o.Folds > 1 && int(f) >= o.Folds {
@@ -189,23 +181,8 @@ func (t *task) weight(i int32) float64 {
 	return t.w[i]
 }
 
-func (t *task) offset(i int32) float64 {
-	if t.o.Offset == nil {
-		return 0
-	}
-	return t.o.Offset[i]
-}
-
 // base is the score that boosting begins with: the mean, or its logit.
 func (t *task) base(rows []int32) float64 {
-	if t.o.Offset != nil { // a Newton step from there, shrunk by a few rows
-		g, h := 0.0, max(1, t.prior)/4
-		for _, i := range rows {
-			r := t.gradient(i, t.offset(i))
-			g, h = g+r.g, h+r.h
-		}
-		return -g / h
-	}
 	sum, total := t.prior*t.mean, t.prior
 	for _, i := range rows {
 		w := t.weight(i)
@@ -320,7 +297,7 @@ func (t *task) folds(rows []int32) []uint8 {
 	for i, at := range r.Perm(len(rows)) {
 		if t.o.Folds > 1 {
 			fold[at] = uint8(i % t.o.Folds)
-		} else if float64(i) < t.o.Held*float64(len(rows)) {
+		} else if float64(i) < .1*float64(len(rows)) {
 			fold[at] = 1
 		}
 	}
@@ -356,11 +333,11 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 	}
 	base := t.base(teach)
 	score, judged := make([]float64, len(teach)), make([]float64, len(out))
-	for i, row := range teach {
-		score[i] = base + t.offset(row)
+	for i := range score {
+		score[i] = base
 	}
-	for i, row := range out {
-		judged[i] = base + t.offset(row)
+	for i := range judged {
+		judged[i] = base
 	}
 	if len(out) > 0 {
 		r.losses = append(r.losses, t.loss(out, judged))
@@ -370,16 +347,12 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 		order: make([][]ranked, len(t.b.columns))}
 	grown := &features.Forest{Base: []float64{base}}
 	var ends []int // nodes after each round
-	draw := rand.New(rand.NewPCG(t.o.Seed, 0x5a3b1e+uint64(t.output)))
 	for round := 1; round <= rounds; round++ {
 		if err := ctx.Err(); err != nil {
 			return r, err
 		}
 		t.gradients(teach, score, g.grads)
 		g.rows = append(g.rows[:0], teach...)
-		if t.o.Sample < 1 {
-			g.rows = slices.DeleteFunc(g.rows, func(int32) bool { return draw.Float64() >= t.o.Sample })
-		}
 		g.grow()
 		if len(g.nodes) == 1 { // nothing to split
 			break
@@ -394,7 +367,7 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 		t.each(len(out), func(i int) { judged[i] += g.leafOf(out[i]) })
 		if r.losses = append(r.losses, t.loss(out, judged)); r.losses[round] < r.losses[r.best] {
 			r.best = round
-		} else if round-r.best >= t.o.Patience {
+		} else if round-r.best >= patience {
 			break
 		}
 	}

@@ -254,7 +254,7 @@ func TestBoostDeterministic(t *testing.T) {
 	for i := range action {
 		action[i] = int32(r.IntN(k))
 	}
-	for _, o := range []regress.BoostOptions{{Rounds: 8}, {Rounds: 30, Folds: 1, Sample: .5,
+	for _, o := range []regress.BoostOptions{{Rounds: 8}, {Rounds: 30, Folds: 1,
 		Groups: [][]int32{group}}, {Rounds: 10, Folds: 3, Bins: 16}} {
 		var want regress.Boosted
 		for threads := range 4 {
