@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,6 +192,81 @@ func TestParquetLists(t *testing.T) {
 		}
 		if got := strings.Join(told(log), "\n"); got != want {
 			t.Errorf("%s:\n%.300s\nwant\n%.300s", name, got, want)
+		}
+		log.Close()
+	}
+}
+
+// Rows that are slots and have numbers alone in their contexts, which are read ahead, are those of whole lists.
+func TestSlotsReadAhead(t *testing.T) {
+	type line struct {
+		X       float64   `json:"x_a"`
+		Y       float64   `json:"x_b"`
+		Offered []string  `json:"offered,omitempty"`
+		Slots   []string  `json:"slots,omitempty"`
+		P       []float64 `json:"slot_propensities,omitempty"`
+		Rewards []float64 `json:"slot_rewards,omitempty"`
+	}
+	type slot struct {
+		Slate  string  `json:"slate_id" parquet:"slate_id"`
+		Slot   int64   `json:"slot" parquet:"slot"`
+		X      float64 `json:"x_a" parquet:"x_a"`
+		Y      float64 `json:"x_b" parquet:"x_b"`
+		Action string  `json:"action" parquet:"action"`
+		P      float64 `json:"propensity" parquet:"propensity"`
+		Reward float64 `json:"reward" parquet:"reward"`
+	}
+	var whole, csv, rows strings.Builder
+	var all []slot
+	csv.WriteString("slate_id,slot,x_a,x_b,action,propensity,reward\n")
+	for i := range 500 {
+		l := line{X: 2 + float64(i)/7, Y: -float64(i), Offered: []string{"a", "b", "c"}, Slots: [][]string{{"a", "c"}, {"b"},
+			{"c", "b", "a"}}[i%3]}
+		for j := range l.Slots {
+			l.P, l.Rewards = append(l.P, 1/float64(3-j)), append(l.Rewards, float64((i+j)%2))
+			s := slot{fmt.Sprint("s", i), int64(j + 1), l.X, l.Y, l.Slots[j], l.P[j], l.Rewards[j]}
+			all = append(all, s)
+			fmt.Fprintf(&csv, "%s,%d,%v,%v,%s,%v,%v\n", s.Slate, s.Slot, s.X, s.Y, s.Action, s.P, s.Reward)
+			b, err := json.Marshal(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows.Write(append(b, '\n'))
+		}
+		b, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole.Write(append(b, '\n'))
+	}
+	plain, err := openSlates(t, "l.jsonl", whole.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := told(plain)
+	path := filepath.Join(t.TempDir(), "rows.parquet")
+	if err := parquet.WriteFile(path, all); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"rows.csv": csv.String(), "rows.jsonl": rows.String(), "rows.parquet": ""} {
+		at := path
+		if text != "" {
+			if at = filepath.Join(t.TempDir(), name); os.WriteFile(at, []byte(text), 0o600) != nil {
+				t.Fatal(at)
+			}
+		}
+		log, err := Open(context.Background(), at, Options{NoCache: true, Actions: []string{"a", "b", "c"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range told(log) {
+			if got != want[i] {
+				t.Errorf("%s, row %d: %s, want %s", name, i+1, got, want[i])
+				break
+			}
+		}
+		if a, b := log.ContextHashes(), plain.ContextHashes(); !slices.Equal(a, b) {
+			t.Errorf("%s: contexts have other hashes", name)
 		}
 		log.Close()
 	}

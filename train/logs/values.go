@@ -238,6 +238,10 @@ func (b *builder) value(column string, id uint32, v float64) error {
 		g.vals[g.place[id]] = v
 		return nil
 	}
+	if g.lent { // the values after it are the next row's
+		g.vals, g.lent = append(g.own[:0], g.vals...), false
+	}
+	g.summed = false
 	g.stamp[id], g.place[id] = g.at, len(g.ids)
 	g.ids, g.vals = append(g.ids, id), append(g.vals, v)
 	return nil
