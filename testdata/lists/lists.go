@@ -62,17 +62,24 @@ type Visit struct {
 func (w World) Visit(r *rand.Rand) Visit {
 	x := []float64{r.NormFloat64(), r.NormFloat64()}
 	v := Visit{Context: []features.Value{{Name: "x0", Number: x[0]}, {Name: "x1", Number: x[1]}}}
+	v.Attraction = w.Attractions(x[0], x[1])
 	for a := range w.K {
-		side := float64(2*(a%2) - 1)
-		u := 1 / (1 + math.Exp(-1.5*side*x[0]-0.5*float64(a-w.K/2)*x[1]))
-		v.Attraction = append(v.Attraction, u)
 		score := 0.
 		if !w.Uniform {
-			score = u - 0.5
+			score = v.Attraction[a] - 0.5
 		}
 		v.Scores = append(v.Scores, score)
 	}
 	return v
+}
+
+// Attractions are those of items in a context.
+func (w World) Attractions(x0, x1 float64) (all []float64) {
+	for a := range w.K {
+		side := float64(2*(a%2) - 1)
+		all = append(all, 1/(1+math.Exp(-1.5*side*x0-0.5*float64(a-w.K/2)*x1)))
+	}
+	return all
 }
 
 // Write writes n decisions as JSON Lines.

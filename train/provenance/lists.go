@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"opl/train/certify"
+	"opl/train/inspect"
 	"opl/train/logs"
 )
 
@@ -230,9 +231,50 @@ func (j *Judge) lists(p certify.PoolLog, s sample) (certify.PoolLog, sample, err
 			of.cost[i] = one.X / one.Weight
 		}
 	}
-	of.Judge = judge(l.Log, j.found, j.force)
+	found := j.found
+	if f, ok := l.compared(rows, clusters); ok {
+		found.Findings = append(slices.Clip(found.Findings), f)
+	}
+	of.Judge = judge(l.Log, found, j.force)
 	of.Judge.clusters = func() []int32 { return clusters }
 	return out, of, nil
+}
+
+// policyCheck is the name of the check of an assumption by what it says of a policy.
+const policyCheck = "the assumption, for this policy"
+
+// compared tests the assumption by what it says of the policy. Where it holds, what some lists say by it and without it
+// has the same mean, so the sum of the differences over clusters, by its standard error, is about normal. One that
+// flatters the policy by more than chance refutes the assumption where a guarantee depends on it, and needs fewer lists
+// than the tests of package inspect, which know no policy. ok is false of fewer than 100 clusters, or no assumption.
+func (s *Lists) compared(rows []int, clusters []int32) (f inspect.Finding, ok bool) {
+	var by, without, sum, square float64
+	place, differences := map[int32]int{}, []float64(nil)
+	for _, i := range rows {
+		x, plain := -s.List(s.Assume, i, 1).X, -s.List(certify.NoAssumption, i, 1).X
+		at, seen := place[clusters[i]]
+		if !seen {
+			at, differences = len(differences), append(differences, 0)
+			place[clusters[i]] = at
+		}
+		by, without = by+x, without+plain
+		differences[at] += x - plain
+	}
+	for _, d := range differences {
+		sum, square = sum+d, square+d*d
+	}
+	if len(differences) < 100 || square == 0 || s.whole || s.Assume == certify.NoAssumption {
+		return f, false
+	}
+	z, n, u := sum/math.Sqrt(square), float64(len(rows)), s.Log.Units()
+	f = inspect.Finding{Check: policyCheck, About: inspect.Assumed, Numbers: []inspect.Number{{Name: "z", Value: z}},
+		Measured: fmt.Sprintf("by it these lists say that the policy earns %.3g, and without it %.3g, ± %.1g of the "+
+			"difference, z = %.1f", u.At(by/n), u.At(without/n), math.Sqrt(square)/n*u.Span(), z)}
+	if z > 2.33 { // one log in 100 by chance
+		f.Severity, f.Means = inspect.Doubtful, "the assumption flatters the policy"
+		f.Do = "give setting assume none"
+	}
+	return f, true
 }
 
 // Listed says what a statement about lists assumes, and how many lists it is about.
@@ -258,6 +300,9 @@ func listed(samples []sample) *Listed {
 		}
 		if out.SlotWeights = s.lists.spec; out.Found == "" {
 			out.Found = s.found.OfLists(out.Assumption)
+			if f, ok := s.found.Finding(policyCheck); ok {
+				out.Found += "; " + f.Measured
+			}
 		}
 	}
 	return out
