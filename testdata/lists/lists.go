@@ -184,3 +184,26 @@ func (w World) Value(m int, seed uint64, policy func(v Visit, left []int, slot i
 	}
 	return value, logging
 }
+
+// Best is the mean over the same visits of what the best list of each earns.
+func (w World) Best(m int, seed uint64) (value float64) {
+	r := rand.New(rand.NewPCG(seed, 12))
+	var most func(v Visit, left []int, list []float64) float64
+	most = func(v Visit, left []int, list []float64) (best float64) {
+		if len(list) == w.Slots {
+			for l := range list {
+				best += w.Click(list, l) / float64(w.Slots)
+			}
+			return best
+		}
+		for j := range left {
+			rest := slices.Delete(slices.Clone(left), j, j+1)
+			best = max(best, most(v, rest, append(list[:len(list):len(list)], v.Attraction[left[j]])))
+		}
+		return best
+	}
+	for range m {
+		value += most(w.Visit(r), numbered(w.K), nil) / float64(m)
+	}
+	return value
+}
