@@ -31,7 +31,7 @@ func TestRankings(t *testing.T) {
 		n = many
 	}
 	ways := []struct{ name, objective, learner string }{{"train", "", ""}, {"logistic", "", "logistic"}, {"weighted", "weighted", ""},
-		{"likelihood", "likelihood", ""}, {"risk", "risk", ""}, {"variance", "variance", ""}, {"pseudoloss", "pseudoloss", ""}}
+		{"likelihood", "likelihood", ""}, {"risk", "risk", ""}, {"variance", "variance", ""}}
 	for i, w := range lists.All() {
 		assume := []string{"cascade", "cascade", "none"}[i]
 		best, logging := w.Best(visits, 1), 0.
