@@ -56,7 +56,7 @@ var convolutions = []struct {
 
 // Values are those of the formula, gradients those of its transposes, in both element types, with
 // vector kernels and without; the bits do not depend on the number of threads.
-func TestConv(t *testing.T) {
+func TestConv_ComputesTheFormulaAndItsTransposes(t *testing.T) {
 	was := simd.Use(true)
 	defer simd.Use(was)
 	for _, v := range convolutions {

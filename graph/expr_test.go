@@ -44,7 +44,7 @@ func TestErrorsAreLocated(t *testing.T) {
 	}
 }
 
-func TestFail(t *testing.T) {
+func TestFail_NamesTheCallersLine(t *testing.T) {
 	cause := errors.New("cause")
 	x := graph.Fail("π₀ is missing: %w", cause)
 	wantError(t, x.Err(), lineBefore(), "π₀ is missing: cause")

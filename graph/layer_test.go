@@ -14,7 +14,7 @@ import (
 
 // Dropout is 0 at its rate and has mean 1, in both element types; its gradient is right with
 // the noise frozen, and the draws follow the seed.
-func TestDropout(t *testing.T) {
+func TestDropout_ZeroesAtItsRateAndKeepsTheMean(t *testing.T) {
 	for _, dt := range dtypes {
 		for _, rate := range []float64{0.01, 0.3, 0.5, 0.9} {
 			const n = 40_000

@@ -148,7 +148,7 @@ func TestVectorKernels(t *testing.T) {
 
 // Products of every kind, with dense and with sparse inputs, that change between
 // runs.
-func TestProducts(t *testing.T) {
+func TestProducts_FollowInputsThatChangeBetweenRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for _, k := range []int{3, 10, 33, 70} {
 		const rows, d = 20, 90

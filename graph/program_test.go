@@ -281,7 +281,7 @@ func TestParams(t *testing.T) {
 }
 
 // Equal seeds give equal noise, rounded in float32, whatever else was fed.
-func TestRefill(t *testing.T) {
+func TestRefill_GivesEqualNoiseForEqualSeeds(t *testing.T) {
 	noise := func(dt tensor.Dtype, unused bool) []float64 {
 		g := graph.New(dt)
 		if unused {

@@ -394,7 +394,7 @@ func setOwn(ps *objectives.Params, v float64) {
 //     that the policy plays has π₀ = 1e-30.
 //
 // Where all costs are 0, or the weight is regularized, everything is finite.
-func TestExtremes(t *testing.T) {
+func TestObjectives_StayFiniteAtTheExtremes(t *testing.T) {
 	everyFit(t, func(t *testing.T, name string, s spec) {
 		for _, size := range [][2]int{{3, 4}, {1, 2}} {
 			rows, k := size[0], size[1]
@@ -487,7 +487,7 @@ func rises(w objectives.Weight, pi0 float64) bool {
 
 // Signs that must hold at the extremes too: a cost draws the policy to its
 // action, the prior draws the posterior to itself.
-func TestSigns(t *testing.T) {
+func TestObjectives_KeepTheirSigns(t *testing.T) {
 	everyFit(t, func(t *testing.T, name string, s spec) {
 		objective, _, _ := strings.Cut(name, " ")
 		plain := objective == "risk" || objective == "implicit"

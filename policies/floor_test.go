@@ -11,7 +11,7 @@ import (
 
 // Every propensity of a floored policy is at least ε/K, in graphs as in numbers,
 // and they sum to 1.
-func TestFloor(t *testing.T) {
+func TestFloor_KeepsEveryPropensityAboveIt(t *testing.T) {
 	const k, epsilon = 4, .2
 	pol := policies.Floor{Policy: policies.Gaussian{Nodes: 129}, Epsilon: epsilon}
 	scores := []float64{50, -50, 0, 1}

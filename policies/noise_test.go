@@ -232,7 +232,7 @@ func BenchmarkFill(b *testing.B) {
 }
 
 // In float32 independent draws are standard normal and uncorrelated too.
-func TestGaussian32(t *testing.T) {
+func TestGaussian32_IsStandardNormalAndUncorrelated(t *testing.T) {
 	const n = 1 << 18
 	noise := make([]float32, n)
 	policies.IID{}.New(1, 1).(policies.FastPoints).Fill32(rand.New(rand.NewPCG(1, 1)), noise, 1)

@@ -135,7 +135,7 @@ func TestDirect_KeepsItsChoice(t *testing.T) {
 }
 
 // A forest of one output in which the action is a category gives each action what it gave it.
-func TestApiece(t *testing.T) {
+func TestApiece_GivesEachActionItsOwnOutput(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	const n, d, k = 2000, 3, 4
 	x, y := regress.Matrix{Width: d + k, Data: make([]float64, n*(d+k))}, make([]float64, n)
@@ -176,7 +176,7 @@ func TestApiece(t *testing.T) {
 }
 
 // Noise has no weight in a mixture, and two scores that are alike share it.
-func TestMixture(t *testing.T) {
+func TestMixture_GivesNoiseNoWeight(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	good, noise, y := make([]float64, 4000), make([]float64, 4000), make([]float64, 4000)
 	for i := range y {

@@ -72,7 +72,7 @@ type Schedule func(t float64) float64
 // Linear falls from 1 to 0.
 func Linear(t float64) float64 { return 1 - t }
 
-// Progress is where a training is.
+// Progress says how far a training is.
 type Progress struct {
 	Stage         string // see Epoch
 	Epoch, Epochs int    // from 1

@@ -295,7 +295,7 @@ func TestRecordJSON(t *testing.T) {
 }
 
 // Rewards: exact against sampled, mixture against draws by hand.
-func TestEvaluate(t *testing.T) {
+func TestEvaluate_AgreesWithDrawsByHand(t *testing.T) {
 	log := task(400, 4, 10)
 	labels := make([]uint8, 400)
 	for i := range labels {

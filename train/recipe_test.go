@@ -38,7 +38,7 @@ func labelled(n, k int, full bool) *logs.Log {
 
 // The recipe finds a policy and a guarantee below what the policy truly earns;
 // the rows that taught its prior are refused as witnesses, in any mixture.
-func TestRecipe(t *testing.T) {
+func TestRecipe_GuaranteesLessThanThePolicyEarns(t *testing.T) {
 	for _, full := range []bool{true, false} {
 		log := labelled(4000, 4, full)
 		got, err := train.Recipe{}.Learn(context.Background(), provenance.New(log), log, train.Config{Epochs: 5, Seed: 1})

@@ -90,8 +90,8 @@ type Record struct {
 	Versions    Versions              `json:"versions"`
 }
 
-// HeldOut is what a policy earns on the rows of the log that had no part in it, mean_i π(y_i|x_i):
-// they are drawn as those that taught it, which a test set may not be.
+// HeldOut holds what a policy earns on the rows of the log that had no part in it, mean_i
+// π(y_i|x_i): they are drawn as those that taught it, which a test set may not be.
 type HeldOut struct {
 	Rows   int     `json:"rows"`
 	Reward float64 `json:"reward"`

@@ -166,7 +166,7 @@ func TestOwnRepresentation(t *testing.T) {
 }
 
 // A posterior takes what was learned on other rows, and nothing else.
-func TestRepresent(t *testing.T) {
+func TestRepresent_TeachesAPosteriorByOtherRows(t *testing.T) {
 	log, _ := products(4000, 1)
 	c := train.Config{Objective: objectives.Corollary1(objectives.LambdaStar), Weight: objectives.IX(.01), Policy: policies.Gaussian{}, Epochs: 20, Seed: 1,
 		Representation: objectives.MLP("relu", 0, 64), Prior: policies.Prior{Scale: .05}}

@@ -50,7 +50,7 @@ func TestVersionOf(t *testing.T) {
 }
 
 // Builds of other sources are told apart, those of the same are not.
-func TestBuild(t *testing.T) {
+func TestBuild_TellsOtherSourcesApart(t *testing.T) {
 	dir := t.TempDir()
 	made := func(name, says string) string {
 		t.Helper()

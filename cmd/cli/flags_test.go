@@ -23,7 +23,7 @@ func TestFlagText(t *testing.T) {
 }
 
 // Control characters are escaped, but for ends of lines and tabs.
-func TestVisible(t *testing.T) {
+func TestVisible_EscapesControlCharactersButLineEndsAndTabs(t *testing.T) {
 	for text, want := range map[string]string{"plain ü\n\tand more": "plain ü\n\tand more", "a\x1b[2Jb": `a\x1b[2Jb`, "\r\x07": `\x0d\x07`, "\u009b1m": `\x9b1m`, "\x7f": `\x7f`, "be\u202ern": `be\x202ern`} {
 		if got := visible(text); got != want {
 			t.Errorf("%q, want %q", got, want)

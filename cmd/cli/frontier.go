@@ -97,7 +97,7 @@ func (f *frontierFlags) run(cmd *cobra.Command, lib library.Library, paths []str
 	if err := f.plot.draw(render.FrontierFigure(path)); err != nil {
 		return err
 	}
-	return conclusion{answer: path, page: func() (html.Page, error) { return render.FrontierPage(path), nil },
+	return conclusion{answer: path, page: func() (html.Page, error) { return render.FrontierPage(path, files), nil },
 		text: func(w io.Writer) error { return render.FrontierText(w, table.Format(f.format), path, files) },
 	}.write(cmd, f.format, &f.page)
 }

@@ -28,6 +28,7 @@ func gradcheckCommand(lib library.Library) *cobra.Command {
 	}
 	bind(cmd.Flags(), &seed, "seed", 1)
 	bind(cmd.Flags(), &only, "objectives", nil)
+	addVerbose(cmd.Flags())
 	return cmd
 }
 
@@ -47,8 +48,10 @@ func gradcheck(cmd *cobra.Command, lib library.Library, only []string, seed uint
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
+	verbose, _ := cmd.Flags().GetBool("verbose")
 	checked, failed := 0, 0
+	largest, of := 0., "none"
+	var lines strings.Builder
 	for _, r := range runs {
 		c, _, err := lib.Config(r, 1)
 		if err != nil {
@@ -70,16 +73,21 @@ func gradcheck(cmd *cobra.Command, lib library.Library, only []string, seed uint
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			checked++
-			mark := ""
-			if !(rep.Error <= tolerance) {
-				failed++
-				mark = "  WRONG: " + rep.String()
+			if checked++; rep.Error >= largest {
+				largest, of = rep.Error, name
 			}
-			fmt.Fprintf(out, "%8.1e  %s%s\n", rep.Error, name, mark)
+			right := rep.Error <= tolerance
+			if !right {
+				failed++
+				name += "  WRONG: " + rep.String()
+			}
+			if verbose || !right {
+				fmt.Fprintf(&lines, "%8.1e  %s\n", rep.Error, name)
+			}
 		}
 	}
-	fmt.Fprintf(out, "%d combinations checked, %d above %v\n", checked, failed, tolerance)
+	fmt.Fprintf(cmd.OutOrStdout(), "%d combinations checked, %d above %v; the largest error is %.1e, of %s\n%s", checked,
+		failed, tolerance, largest, of, lines.String())
 	if failed > 0 {
 		return fmt.Errorf("%d of %d gradients are off by more than %v", failed, checked, tolerance)
 	}

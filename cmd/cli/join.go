@@ -193,6 +193,8 @@ func (f joinFlags) other(cmd *cobra.Command, paths []string, d join.Duplicates) 
 
 func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	w := new(bytes.Buffer)
+	fmt.Fprintf(w, "%8d written to %s; mean reward where there is one: %.4g; next: opl inspect %[2]s\n", s.Joined, f.out,
+		s.MeanReward)
 	fmt.Fprintf(w, "%8d decisions", s.Decisions)
 	if !s.To.IsZero() {
 		fmt.Fprintf(w, ", %s to %s", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
@@ -201,7 +203,6 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	for _, p := range s.Policies {
 		fmt.Fprintf(w, "%8d by policy %.12s\n", p.Rows, p.Policy)
 	}
-	fmt.Fprintf(w, "%8d written to %s; mean reward where there is one: %.4g\n", s.Joined, f.out, s.MeanReward)
 	if f.min != 0 || f.max != 1 {
 		fmt.Fprintf(w, "         rewards are as they were: read the log by --reward-min %v --reward-max %v, which "+
 			"a policy file that was learned so brings\n", f.min, f.max)

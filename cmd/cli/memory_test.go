@@ -11,7 +11,7 @@ import (
 )
 
 // The least of what files say is the limit, and at it a sentence ends the process.
-func TestMemory(t *testing.T) {
+func TestMemory_EndsWithASentenceAtTheLeastLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  int64

@@ -263,7 +263,7 @@ func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *poli
 	}
 	fmt.Fprintf(out, "%s\npolicy %.12s: %d rows%s\nearned      %.4f ± %.4f on average\nclaimed     %.4f or more\n",
 		verdict, p.Hash(), rows, units, w.Mean, w.SE, w.Claim)
-	fmt.Fprintf(out, "e-value     %.4g against the claim, at most %.4g so far; %.4g refutes it\n", w.E, w.Most, 1/share)
+	fmt.Fprintf(out, "e-value     %.2g against the claim, at most %.2g so far; %.3g refutes it\n", w.E, w.Most, 1/share)
 	for _, o := range others {
 		side, said := "or more", "not refuted"
 		if o.AtMost {
@@ -272,7 +272,7 @@ func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *poli
 		if o.Refuted {
 			said = fmt.Sprintf("refuted after row %d", o.At)
 		}
-		fmt.Fprintf(out, "%-11s %.4g ± %.2g on average, claimed %.4g %s; e-value at most %.4g: %s\n", o.Name, o.Mean,
+		fmt.Fprintf(out, "%-11s %.4g ± %.2g on average, claimed %.4g %s; e-value at most %.2g: %s\n", o.Name, o.Mean,
 			o.SE, o.Claim, side, o.Most, said)
 	}
 }

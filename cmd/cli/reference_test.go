@@ -28,7 +28,7 @@ import (
 var updateReference = flag.Bool("update-reference", false, "write the generated pages of docs/reference")
 
 // The help speaks of the flags that there are, and says of each what it is for.
-func TestDocuments(t *testing.T) {
+func TestHelp_NamesEveryFlagAndSaysWhatItIsFor(t *testing.T) {
 	lib, used := library.Standard(), map[string]bool{"shared": true, "log": true, "statuses": true, "opl": true}
 	known, root := words(lib), rootCommand(lib)
 	shared, missing := documentOf("shared", known), map[string]bool{}

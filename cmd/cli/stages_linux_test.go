@@ -36,7 +36,7 @@ func pty(t *testing.T, columns uint16) (slave, master *os.File) {
 }
 
 // What is said of stages is for terminals, as wide as they are, and has no control characters for those who want none.
-func TestStages(t *testing.T) {
+func TestStages_WriteToTerminalsAlone(t *testing.T) {
 	defer func(d time.Duration) { patience = d }(patience)
 	patience = 0
 	say := func(out io.Writer) {

@@ -19,7 +19,9 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/train"
+	"opl/train/explain"
 	"opl/train/library"
+	"opl/train/logs"
 	"opl/train/pipeline"
 	"opl/train/report/html"
 	"opl/train/report/render"
@@ -145,14 +147,36 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		}
 		hash = p.Hash()
 	}
-	text := func(w io.Writer) error { return render.Training(w, learned, written) }
-	short := func(w io.Writer) error { return render.BriefTraining(w, learned, written) }
+	var e *explain.Explanation
+	if f.format != "json" || f.page.path != "" {
+		if e, err = explained(cmd, log, learned); err != nil {
+			return err
+		}
+	}
+	text := func(w io.Writer) error { return render.Training(w, learned, e, written) }
+	short := func(w io.Writer) error { return render.BriefTraining(w, learned, e, written) }
 	var end error
 	if learned.Worse {
 		end = exitStatus(notShown)
 	}
-	page := func() (html.Page, error) { return render.TrainingPage(learned), nil }
+	page := func() (html.Page, error) { return render.TrainingPage(learned, e), nil }
 	return conclusion{trainedOf(learned, written, hash), text, short, page, end}.write(cmd, f.format, &f.page)
+}
+
+// explained says what the learned policy does. It returns nil where [explain.Policy] cannot, and for logs of more than
+// 100,000 rows, for which opl explain does it.
+func explained(cmd *cobra.Command, log *logs.Log, l *pipeline.Learned) (*explain.Explanation, error) {
+	p, err := policyfile.New(l.File)
+	if err != nil || log.Len() > 100_000 || log.Numbers != nil {
+		return nil, err
+	}
+	show := newStages(cmd.ErrOrStderr(), "explaining")
+	defer show.stop()
+	e, err := explain.Policy(cmd.Context(), p, log, l.Judge, explain.Options{})
+	if err != nil {
+		e = nil
+	}
+	return e, cmd.Context().Err()
 }
 
 func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []string) error {

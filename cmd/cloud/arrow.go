@@ -22,7 +22,7 @@ import (
 	"opl/train/logs"
 )
 
-// Unpack is the formats that this module adds: Arrow's record batches, as a stream or a file.
+// Unpack lists the formats that this module adds: Arrow's record batches, as a stream or a file.
 var Unpack = map[string]logs.Unpack{"arrow": {Magic: []string{fileMagic, "\xff\xff\xff\xff"}, Open: Arrow}}
 
 const (

@@ -81,7 +81,7 @@ func upload(t *testing.T, b *blob.Bucket, dir string) {
 }
 
 // A log in a bucket of any kind is that in one file; an object that goes, or is another, is named.
-func TestBuckets(t *testing.T) {
+func TestBuckets_GiveTheLogOfOneFile(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	whole, dir := cut(t, 600, 9)
 	_, want, _ := opl(t, nil, "inspect", whole)

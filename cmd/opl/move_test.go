@@ -10,7 +10,7 @@ import (
 )
 
 // The command of CONTRIBUTING.md that moves the module leaves no go.mod that names it as it was.
-func TestMove(t *testing.T) {
+func TestMove_RenamesEveryModule(t *testing.T) {
 	for _, name := range []string{"git", "perl", "gofmt"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skip("no " + name)

@@ -83,7 +83,7 @@ func results(t *testing.T, path string) []string {
 
 // Killed at random moments and started again, a grid ends with the results of a
 // run that nobody disturbed, whatever --jobs is, and runs nothing twice.
-func TestKill(t *testing.T) {
+func TestRun_EndsWithTheSameResultsAfterKills(t *testing.T) {
 	kills := 5
 	if os.Getenv("OPL_LONG") != "" {
 		kills = 20
@@ -181,7 +181,7 @@ func firstDifference(got, want []string) string {
 }
 
 // Ctrl-C keeps what has finished and says how to go on.
-func TestInterrupt(t *testing.T) {
+func TestRun_KeepsFinishedRunsWhenInterrupted(t *testing.T) {
 	dir := writeGrid(t)
 	cmd, stderr := opl(t, dir, "run", "small.yaml", "--jobs", "1", "--epochs", "40")
 	cmd.Stderr = nil

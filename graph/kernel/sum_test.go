@@ -6,7 +6,7 @@ import (
 )
 
 // The sum of numbers that cancel is exact where a plain one is not, and one of many tenths is right to the last bit.
-func TestSum(t *testing.T) {
+func TestSum_IsExactWhereNumbersCancel(t *testing.T) {
 	var s Sum
 	for _, v := range []float64{1, 1e100, 1, -1e100} {
 		s.Add(v)

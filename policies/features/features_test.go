@@ -77,7 +77,7 @@ func TestEncodeRefuses(t *testing.T) {
 }
 
 // Finish on raw values in order is Encode on named ones.
-func TestFinish(t *testing.T) {
+func TestFinish_EncodesRawValuesAsEncodeDoes(t *testing.T) {
 	e := encoder(t, Encoder{Names: []string{"a", "b"}, Scale: []float64{2, 3}, Center: []float64{1, -1}, Intercept: true, Unit: true})
 	named, raw := make([]float64, 3), []float64{4, 5, 0}
 	if _, err := e.Encode(named, []Value{{"b", 5}, {"a", 4}}); err != nil {

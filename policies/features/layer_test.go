@@ -7,7 +7,7 @@ import (
 )
 
 // A net is its layers one after another, to the bit.
-func TestNet(t *testing.T) {
+func TestNet_AppliesItsLayersOneAfterAnother(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	in := 9
 	var layers []Layer

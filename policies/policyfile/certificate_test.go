@@ -9,7 +9,7 @@ import (
 )
 
 // A certificate is coherent, or the file is refused, when it is written and when it is read.
-func TestCertificates(t *testing.T) {
+func TestCertificate_IsRefusedUnlessCoherent(t *testing.T) {
 	const sound = `{"guaranteed":0.2,"delta":0.05,"verdict":"better","bounds":[{"risk":-0.2,"delta":0.025}],` +
 		`"gain":{"risk":-0.1,"delta":0.025},"estimate":{"reward":0.3},"reward_min":0,"reward_max":1}`
 	for name, c := range map[string]struct{ from, to, want string }{

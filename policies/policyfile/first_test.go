@@ -49,7 +49,7 @@ func TestFirstVersion(t *testing.T) {
 
 // A mixture of policies with encoders of their own, one with layers, plays what its
 // formula says; names that one component lacks are its zeros.
-func TestMixture(t *testing.T) {
+func TestMixture_PlaysItsFormulaWithEncodersOfItsOwn(t *testing.T) {
 	encoder := func(names ...string) *features.Encoder {
 		scale := make([]float64, len(names))
 		for i := range scale {

@@ -208,7 +208,7 @@ func naiveFamily(kind string, s []float64) []float64 {
 
 // A policy of items is what its file says, and the same to the last bit whether actions are those of
 // the catalogue, called by their ids, described by names or by raw values, or encoded.
-func TestItems(t *testing.T) {
+func TestItems_PlayTheSameHoweverActionsAreNamed(t *testing.T) {
 	var worst float64
 	for _, kinds := range [][]string{{policyfile.Softmax}, {policyfile.ArgMax}, {policyfile.Softmax, policyfile.ArgMax, policyfile.Softmax}} {
 		for _, categories := range []int{0, 3, 100} { // 100: z(a) is sparse
@@ -304,7 +304,7 @@ func TestItems(t *testing.T) {
 }
 
 // However numbers and categories alternate, the catalogue's scores are those of described actions.
-func TestAlternating(t *testing.T) {
+func TestItems_ScoreAlternatingNumbersAndCategories(t *testing.T) {
 	for _, every := range []int{1, 5, 25} { // of as many runs as features, some, and two
 		f := shop(t, 1100, 25, 25, 3, policyfile.Softmax)
 		c := &f.Components[0]
@@ -479,7 +479,7 @@ func TestBadOffers(t *testing.T) {
 }
 
 // Where actions are known by their names alone, or have none, no catalogue is needed.
-func TestNames(t *testing.T) {
+func TestItems_NeedNoCatalogueForNamesAlone(t *testing.T) {
 	f := shop(t, 3, 2, 0, 2, policyfile.Softmax)
 	x := context(f, rand.New(rand.NewPCG(3, 3)))
 	described := offers(f, 2, 1)
@@ -598,7 +598,7 @@ func TestRefusesItems(t *testing.T) {
 }
 
 // Top is a stable sort by propensity and score, cut off.
-func TestTop(t *testing.T) {
+func TestTop_SortsByPropensityThenScore(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	for range 300 {
 		n := 1 + r.IntN(30)

@@ -411,7 +411,7 @@ func layered(t testing.TB, r *rand.Rand, kinds []string, activation string, widt
 }
 
 // What serves is what the file says, by a program that shares nothing with it, to 1e-12.
-func TestNaive(t *testing.T) {
+func TestPolicy_PlaysWhatAnIndependentProgramReads(t *testing.T) {
 	r := rand.New(rand.NewPCG(26, 1))
 	kinds := []string{policyfile.ArgMax, policyfile.Softmax, policyfile.Gaussian}
 	var worst float64

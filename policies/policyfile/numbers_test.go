@@ -17,7 +17,7 @@ import (
 )
 
 // A policy of numbers keeps what its actions stand for; readers of before refuse it; Python has its densities.
-func TestNumbers(t *testing.T) {
+func TestNumbers_KeepWhatActionsStandFor(t *testing.T) {
 	f := example(t, policyfile.Softmax, 3, 4, 3)
 	f.Numbers = &numeric.Actions{Edges: []float64{0, 1, 4}, Atoms: []float64{2.5}}
 	testNumbers(t, f)

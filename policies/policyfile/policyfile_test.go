@@ -497,7 +497,7 @@ func FuzzRead(f *testing.F) {
 }
 
 // Serving must not bring Gorgonia, nor what builds graphs, into a program.
-func TestImports(t *testing.T) {
+func TestPolicyfile_DoesNotImportGorgonia(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "opl/policies/policyfile").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

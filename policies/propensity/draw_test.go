@@ -9,7 +9,7 @@ import (
 )
 
 // Running sums are those of math.Exp, whatever the scores.
-func TestCumulate(t *testing.T) {
+func TestCumulate_AddsAsMathExpDoes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, bad := range [][]float64{{1, math.NaN()}, {math.NaN(), 1}, {math.Inf(1), 1}, {math.Inf(-1), math.Inf(-1)}, {1, math.Inf(1)}} {
 		if m := propensity.Cumulate(make([]float64, 2), bad); m-m == 0 {

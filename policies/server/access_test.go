@@ -24,7 +24,7 @@ import (
 const ask = `{"context":{"x_0":1}}`
 
 // What a web page can make a browser send is refused, and not logged.
-func TestPages(t *testing.T) {
+func TestDecide_RefusesWhatAWebPageCanSend(t *testing.T) {
 	s, l := testServer(t, testPolicy(t, 2, 1, nil), Config{Hosts: []string{"opl.internal"}})
 	for _, c := range []struct {
 		method, path, host, kind string

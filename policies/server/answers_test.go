@@ -12,7 +12,7 @@ import (
 
 // Who asks again with an id gets the same answer, also of a server that was started since, and the log
 // has one line; nobody else can take the id.
-func TestAgain(t *testing.T) {
+func TestAnswers_AreRepeatedForTheSameID(t *testing.T) {
 	p := testPolicy(t, 5, 2, nil)
 	s, l := testServer(t, p, Config{})
 	bodies := map[string]string{}
@@ -106,7 +106,7 @@ func TestFreeIDs(t *testing.T) {
 }
 
 // The oldest are forgotten.
-func TestForget(t *testing.T) {
+func TestAnswers_ForgetTheOldest(t *testing.T) {
 	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{Remember: 100_000})
 	for i := range 5000 {
 		do(s, "POST", "/decide", fmt.Sprintf(`{"context":{"x_0":1},"decision_id":"%d"}`, i))

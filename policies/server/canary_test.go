@@ -12,7 +12,7 @@ import (
 )
 
 // The propensities of a mixture are the marginal ones, and its file is one of its own.
-func TestMix(t *testing.T) {
+func TestMix_PlaysMarginalPropensities(t *testing.T) {
 	a := testPolicy(t, 3, 2, func(f *policyfile.File) {
 		f.Floor = .1
 		f.History = policyfile.History{Known: true, DataHash: "aa", How: "ids", Seed: 7, From: 10, Until: 20, Groups: policyfile.Hashes{2, 9}, Ancestors: []policyfile.Ancestor{{Policy: "old"}}}

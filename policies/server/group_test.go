@@ -6,7 +6,7 @@ import (
 )
 
 // A request's group is in the log, whichever way the request is read; it is a part of what was asked.
-func TestGroup(t *testing.T) {
+func TestGroup_IsLoggedWithTheDecision(t *testing.T) {
 	s, l := testServer(t, testPolicy(t, 2, 1, nil), Config{})
 	for _, c := range []struct {
 		body   string

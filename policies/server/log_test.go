@@ -14,7 +14,7 @@ import (
 
 // Lines of many goroutines are whole and in the order of each; a second process's
 // open is refused while the first has the log.
-func TestLog(t *testing.T) {
+func TestLog_KeepsLinesWholeAndRefusesASecondProcess(t *testing.T) {
 	for _, fsync := range []Fsync{FsyncEach, FsyncInterval, FsyncNever} {
 		path := filepath.Join(t.TempDir(), "log")
 		l, err := OpenLog(path, LogOptions{Fsync: fsync})

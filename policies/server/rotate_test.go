@@ -45,7 +45,7 @@ func linesOf(t *testing.T, folder string) map[string]int {
 
 // However a file is renamed under load, each line that was taken is in a file, and the log ends up
 // in the file of its path.
-func TestFollow(t *testing.T) {
+func TestLog_LosesNoLineWhenItsFileIsRenamed(t *testing.T) {
 	for name, do := range map[string]func(l *Log, path, to string) error{
 		"renamed":                   func(_ *Log, path, to string) error { return os.Rename(path, to) },
 		"renamed, and opened again": func(l *Log, path, to string) error { return errors.Join(os.Rename(path, to), l.Reopen()) },
@@ -156,7 +156,7 @@ func TestReplacedByOther(t *testing.T) {
 
 // A log that is full begins another file; with no more room it takes nothing, and goes on once
 // files are gone. It keeps the mode of what it had.
-func TestRotate(t *testing.T) {
+func TestLog_BeginsAnotherFileWhenFull(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "log")
 	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.WriteFile(path+".000007.gz", make([]byte, 10), 0o600)); err != nil {

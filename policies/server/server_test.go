@@ -493,7 +493,7 @@ func TestOtherActions(t *testing.T) {
 }
 
 // Reloads under load fail no request; answers are by a policy that was there.
-func TestReload(t *testing.T) {
+func TestReload_FailsNoRequest(t *testing.T) {
 	one := testPolicy(t, 3, 2, nil)
 	two := testPolicy(t, 3, 2, func(f *policyfile.File) { f.Floor = 0.5 })
 	s, l := testServer(t, one, Config{})
@@ -558,7 +558,7 @@ func post(c *http.Client, url, body string) (a answer, err error) {
 	return a, err
 }
 
-// serveUntilKilled is the child of TestKill.
+// serveUntilKilled is the child of TestServer_LosesNoAnsweredDecisionWhenKilled.
 func serveUntilKilled(folder string) {
 	fail := func(err error) {
 		if err != nil {
@@ -581,7 +581,7 @@ func serveUntilKilled(folder string) {
 
 // A server killed while it writes loses no decision that it answered, and its log
 // opens again.
-func TestKill(t *testing.T) {
+func TestServer_LosesNoAnsweredDecisionWhenKilled(t *testing.T) {
 	folder := t.TempDir()
 	if err := policyfile.Save(filepath.Join(folder, "policy.json"), testPolicy(t, 10, 50, nil).File()); err != nil {
 		t.Fatal(err)
@@ -668,7 +668,7 @@ func TestKill(t *testing.T) {
 }
 
 // No Gorgonia in a server.
-func TestImports(t *testing.T) {
+func TestServer_DoesNotImportGorgonia(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "opl/policies/server").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "opl/policies/policyfile\n") {
 		t.Fatalf("%v: %s", err, out)

@@ -6,7 +6,7 @@ import (
 )
 
 // The value is that of CRC-32C of the check string "123456789" in RFC 3720, e3069283.
-func TestSeal(t *testing.T) {
+func TestSeal_IsCRC32C(t *testing.T) {
 	if got := string(appendSeal(nil, []byte("123456789"))); got != `,"crc32c":"e3069283"}` {
 		t.Error(got)
 	}

@@ -59,7 +59,7 @@ func TestKilled(t *testing.T) {
 }
 
 // Writers of one file at a time leave one of theirs, and what one that was killed left goes.
-func TestConcurrent(t *testing.T) {
+func TestWrite_LeavesOneWholeFileOfMany(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	left, old := temporary(path), time.Now().Add(-2*time.Hour)
 	for _, name := range []string{path, left} {
@@ -106,7 +106,7 @@ func TestMode(t *testing.T) {
 }
 
 // After an error the old file is there and no other.
-func TestFails(t *testing.T) {
+func TestWrite_KeepsTheOldFileAfterAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	if err := WriteBytes(path, []byte("old")); err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestFails(t *testing.T) {
 }
 
 // Pipes, devices, folders and files that are too large are refused, at once.
-func TestRead(t *testing.T) {
+func TestRead_RefusesWhatIsNoSmallFile(t *testing.T) {
 	folder := t.TempDir()
 	path := func(name string) string { return filepath.Join(folder, name) }
 	err := errors.Join(syscall.Mkfifo(path("pipe"), 0o600), os.Symlink("/dev/zero", path("zeros")), os.WriteFile(path("large"), make([]byte, 101), 0o600),
@@ -151,7 +151,7 @@ func TestRead(t *testing.T) {
 }
 
 // A file that appears while another is written in its place stays, and what was written goes.
-func TestNew(t *testing.T) {
+func TestWrite_KeepsAFileThatAppearedMeanwhile(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		t.Run(fmt.Sprintf("named %t", named), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x")

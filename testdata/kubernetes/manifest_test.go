@@ -119,7 +119,7 @@ func TestUnknownPath(t *testing.T) {
 }
 
 // The manifest of serve has replicas with a log each, and asks the server itself whether it is ready.
-func TestServe(t *testing.T) {
+func TestServe_HasReplicasWithALogEach(t *testing.T) {
 	text, err := os.ReadFile("../../docs/how-to/deploy/serve.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -61,13 +61,13 @@ type Options struct {
 	Threads    int             // 0: 1; the result is the same for any number
 }
 
-// Measured is a number with its standard error over seeds.
+// Measured holds a number with its standard error over seeds.
 type Measured struct {
 	Value float64 `json:"value"`
 	SE    float64 `json:"se"`
 }
 
-// Cell is an estimator on logs of a logging policy and a number of rows.
+// Cell holds what was measured of an estimator on logs of one logging policy and number of rows.
 type Cell struct {
 	Logging   string    `json:"logging"`
 	Rows      int       `json:"rows"`
@@ -99,7 +99,7 @@ type Result struct {
 	Missing    []string `json:"missing,omitempty"` // estimators left out, and why
 }
 
-// Logged is what the logs of a logging policy are like.
+// Logged describes the logs of a logging policy.
 type Logged struct {
 	Logging string  `json:"logging"`
 	Value   float64 `json:"value"` // of the logging policy

@@ -59,7 +59,7 @@ func less(a, b bench.Cell) float64 {
 
 // Estimators that are unbiased have the value of the target as their mean, and intervals that cover it; MSE is
 // bias² + variance; one's own that is wrong is found out.
-func TestRun(t *testing.T) {
+func TestRun_FindsUnbiasedEstimatorsUnbiased(t *testing.T) {
 	low := ope.Estimator{Name: "low", Of: func(d *ope.Data, _ float64) ope.Value {
 		return d.Mean(func(i int) float64 { return .8 * d.W[i] * d.R[i] })
 	}}
@@ -115,7 +115,7 @@ func TestOrders(t *testing.T) {
 }
 
 // The same numbers for any number of threads; another seed gives others.
-func TestSame(t *testing.T) {
+func TestRun_IsTheSameForAnyNumberOfThreads(t *testing.T) {
 	o := bench.Options{Seeds: 4, Rows: []int{60}}
 	a := run(t, o)
 	o.Threads = 3

@@ -48,7 +48,7 @@ func TestRow(t *testing.T) {
 }
 
 // Without zeros a row is the same numbers in the same places.
-func TestSparse32(t *testing.T) {
+func TestSparse32_HoldsTheRowsNumbers(t *testing.T) {
 	d, err := Open("mnist", subset("mnist"))
 	if err != nil {
 		t.Fatal(err)

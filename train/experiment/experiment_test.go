@@ -55,7 +55,7 @@ func runAll(t *testing.T, e *experiment.Runner, runs []train.Run) []train.Record
 }
 
 // Results and their order do not depend on the number of workers.
-func TestJobs(t *testing.T) {
+func TestRunner_KeepsOrderForAnyNumberOfWorkers(t *testing.T) {
 	runs := grid("heuristic", "corollary1", "ls")
 	var first []byte
 	for _, jobs := range []int{1, 2, 5} {

@@ -53,7 +53,7 @@ func runsOf(t *testing.T, f experiment.Figure, datasets ...string) []train.Run {
 
 // Every figure has the runs of section 5 of the specification: the counts are
 // (objectives × weights × hyperparameters × penalties + logging) × η₀ × data sets.
-func TestFigures(t *testing.T) {
+func TestFigures_HaveTheRunsOfThePaper(t *testing.T) {
 	want := map[string]int{
 		"fig1": (5 + 1) * 11 * 2, "fig2": (4*5 + 1) * 11 * 2, "fig3": (4*5 + 1) * 11 * 2,
 		"fig4": (3*5 + 1) * 11 * 2, "fig5": (2*3 + 1) * 11 * 2, "fig6": (6 + 1) * 16,

@@ -12,7 +12,7 @@ import (
 )
 
 // Estimates follow stored seconds where there are any, and Work elsewhere.
-func TestEstimate(t *testing.T) {
+func TestEstimate_FollowsStoredSeconds(t *testing.T) {
 	e := &experiment.Runner{Library: library.Standard(), DataDir: data, Jobs: 2}
 	runs, recs := records(t, 0) // logging, two of the heuristic, theorem1; 20 epochs on 1,900 rows
 	guess, guessed, err := e.Estimate(runs, nil)

@@ -10,7 +10,7 @@ import (
 )
 
 // Every run of the paper is of one shard, in the order of the plan, and shards have about equal work.
-func TestShare(t *testing.T) {
+func TestShare_CoversEveryRunOnce(t *testing.T) {
 	lib := library.Standard()
 	var plan []train.Run
 	for _, f := range experiment.Figures() {

@@ -84,7 +84,7 @@ func toJSON(t testing.TB, x any) string {
 
 // What is added is there when the store is opened again, in an order that is not
 // the file's; one process at a time has it.
-func TestStore(t *testing.T) {
+func TestStore_HasWhatWasAddedWhenOpenedAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	runs, recs := records(t, 0, .5)
 	s := open(t, dir)
@@ -313,7 +313,7 @@ func TestStoreCheck(t *testing.T) {
 
 // Learning curves have a point an epoch that ends at the record's reward, and do
 // not change the results.
-func TestCurves(t *testing.T) {
+func TestCurves_EndAtTheRecordsReward(t *testing.T) {
 	runs := grid("heuristic", "corollary1")[:3]
 	for i := range runs {
 		runs[i].Epochs, runs[i].Limit = 3, 400

@@ -1,5 +1,5 @@
 // Package explain says what a policy does on a log, where it differs from the logging policy, what it reads, and
-// whom it serves.
+// whom it serves. Use [Policy] before people decide to ship a policy. Its numbers are estimates, without a guarantee.
 package explain
 
 import (
@@ -55,7 +55,7 @@ type Explanation struct {
 	policy     *policyfile.Policy
 }
 
-// Action is how often an action is played.
+// Action says how often an action is played.
 type Action struct {
 	Name    string  `json:"name"`
 	Policy  float64 `json:"policy"`
@@ -69,7 +69,7 @@ type Column struct {
 	SE   float64 `json:"se"`
 }
 
-// Segment is the gain over the logging policy in the rows of a segment.
+// Segment holds the gain over the logging policy in the rows of a segment.
 type Segment struct {
 	Column string  `json:"column"`
 	Name   string  `json:"segment"`

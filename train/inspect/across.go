@@ -11,8 +11,8 @@ import (
 	"opl/train/internal/keys"
 )
 
-// traces are what tells rows of one shard that depend on rows of another: all ids and groups, and of rows that may
-// have come under other ids stretches and a sample of contexts.
+// traces hold what is needed to find rows that depend on rows of another shard: all ids and groups, and of rows
+// that may have come under other ids stretches and a sample of contexts.
 type traces struct {
 	IDs       policyfile.Hashes `json:"ids,omitempty"`       // of the rows, sorted; none where rows have none
 	Groups    policyfile.Hashes `json:"groups,omitempty"`    // of the groups, sorted
@@ -37,7 +37,7 @@ const (
 	perSampled = 4       // numbers of a row in it
 )
 
-// traces are those of the log's rows, one of so many shards.
+// traces computes the traces of one shard's rows.
 func (l *log) traces(shards int) (t traces) {
 	if l.ids {
 		t.IDs = slices.Clone(l.Keys)
@@ -62,8 +62,8 @@ func (l *log) traces(shards int) (t traces) {
 	return t
 }
 
-// said are the nats that it takes to foretell the draw of row i; none of rows that are as those before them, or told
-// apart by their groups.
+// said returns the nats that it takes to foretell the draw of row i. It is 0 for rows that repeat those before
+// them, or that groups tell apart.
 func (l *log) said(i int) float64 {
 	if i == 0 || l.Action[i] == l.Action[i-1] && l.Cost[i] == l.Cost[i-1] || l.Group != nil && l.Group[i] >= 0 {
 		return 0
@@ -74,11 +74,11 @@ func (l *log) said(i int) float64 {
 	return l.last[1]
 }
 
-// enough are the nats by which stretches of n rows are not alike by chance, all pairs of them together, with a
-// probability of 1 − 1e-6.
+// enough returns how many nats n rows must have, so that no two stretches of them are alike by chance, with
+// probability 1 − 1e-6.
 func enough(n int) float64 { return 2*math.Log(float64(n)) - math.Log(1e-6) }
 
-// rowHash is that of a row's action and cost.
+// rowHash hashes a row's action and cost.
 func (l *log) rowHash(i int) uint64 {
 	h := (math.Float64bits(l.Cost[i]) ^ uint64(l.Action[i])*0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
 	return h ^ h>>29
@@ -140,7 +140,7 @@ func (l *log) stretches(shards int) (all []stretches) {
 	return all
 }
 
-// sample are up to perContext rows of each context that is in it.
+// sample keeps up to perContext rows of each context that it holds.
 func (l *log) sample() (level int, rows policyfile.Hashes) {
 	contexts := l.n
 	for _, rows := range l.sizes {
@@ -205,7 +205,7 @@ func shared(lists []policyfile.Hashes) (n int, which [2]int) {
 	return n, which
 }
 
-// acrossRows are the findings of rows that stand in two shards, or depend on one another.
+// acrossRows adds the findings about rows that stand in two shards, or depend on one another.
 func (l *log) acrossRows(parts []*Partial, byTime bool) {
 	if n, two := shared(lists(parts, func(t *traces) policyfile.Hashes { return t.Groups })); n > 0 {
 		l.add(Finding{Check: "groups across shards", Severity: Doubtful, Numbers: []Number{{"groups", float64(n)}},
@@ -252,7 +252,7 @@ func lists(parts []*Partial, of func(t *traces) policyfile.Hashes) (all []policy
 	return all
 }
 
-// repeatsAcross is repeats of the rows of all samples.
+// repeatsAcross does for the rows of all samples what repeats does for a log.
 func (l *log) repeatsAcross(parts []*Partial, byTime bool) {
 	level := 0
 	for _, p := range parts {

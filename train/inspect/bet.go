@@ -36,8 +36,8 @@ var lambdas = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 1}
 // mostClasses is how many classes of actions have a regression each.
 var mostClasses = 200
 
-// wealth is what bets have won, for each Γ₀ and λ: the logarithm, and a factor besides
-// (0: none yet).
+// wealth holds what bets have won for each Γ₀ and λ: a logarithm, and a factor that is
+// not in it yet (0: none).
 type wealth [2]struct{ log, factor [len(lambdas)]float64 }
 
 // bet multiplies by 1 − λω + λω q/(Γ₀ π₀), where ω ≤ 1 and ratio is ω q/π₀, both means
@@ -60,7 +60,7 @@ func (p *wealth) bet(gammas [2]float64, weight, ratio float64) {
 	}
 }
 
-// value is the logarithm of the mean over the grid of λ, of what all have won one after the other.
+// value returns the logarithm of the mean over the grid of λ of what the bets have won.
 func value(g int, all ...*wealth) float64 {
 	var of [len(lambdas)]float64
 	for _, p := range all {
@@ -102,8 +102,8 @@ type bets struct {
 	gammas  [2]float64           // Γ₀: 1, and propensity.Rounded or what propensities are said to be known up to
 }
 
-// shares are what one half taught of actions: of each the part of the rows over that which propensities say, and
-// those in rows of one context.
+// shares hold what one half taught about actions: how often each was taken, relative to its propensities, in all
+// rows and by context.
 type shares struct {
 	share, shift []float64 // exp(b_a), b_a
 	table        byContext
@@ -145,8 +145,8 @@ func (b *bets) shares(h int) (q shares, got []float64) {
 	return q, got
 }
 
-// guess is what one half taught. Of at most mostClasses actions each is a class of its own, and has its regression.
-// Of more, those that were logged least are one class, which is divided among them by their shares.
+// guess holds what one half taught. Of at most mostClasses actions each is a class of its own, and has its
+// regression. Of more, those that were logged least are one class, which is divided among them by their shares.
 type guess struct {
 	shares
 	class   []int32 // of each action
@@ -170,7 +170,7 @@ func (l *log) bet() {
 	}
 }
 
-// betsOnPropensities is the name of the check.
+// betsOnPropensities names the check.
 const betsOnPropensities = "bets on propensities"
 
 // wins adds the finding of the logarithms of e-values; why says what they tell.
@@ -292,7 +292,7 @@ func (b *bets) divide() {
 	}
 }
 
-// omega is a row's weight over the largest.
+// omega returns a row's weight, divided by the largest.
 func (b *bets) omega(i int) float64 { return b.rowWeight(i) / b.most }
 
 // vector writes 1, the features of row i and their products.
@@ -304,7 +304,7 @@ func (b *bets) vector(i int, dst []float64) {
 	}
 }
 
-// byContext are sums of ω over rows of each context that several rows have, of all and by action.
+// byContext holds sums of ω, in all and by action, for each context that several rows have.
 type byContext map[uint64]float64
 
 func (t byContext) add(context uint64, a int32, w float64) {
@@ -312,7 +312,7 @@ func (t byContext) add(context uint64, a int32, w float64) {
 	t[keys.Mix(context+uint64(a)+1)] += w
 }
 
-// shrunk is an action's share in rows of a context, as if q were that of 4 more.
+// shrunk returns an action's share in rows of a context, shrunk to q as by 4 more rows.
 func (t byContext) shrunk(context uint64, a int32, q float64) float64 {
 	seen := t[context]
 	if seen == 0 {
@@ -341,7 +341,7 @@ func (b *bets) offset(i int, q *guess, dst []float64) {
 	}
 }
 
-// odds is π₀(a|x_i) exp(b_a), or exp(b_a) if π₀ is not known.
+// odds returns π₀(a|x_i) exp(b_a), or exp(b_a) if π₀ is not known.
 func (b *bets) odds(i, a int, q *guess) float64 {
 	if b.Propensities == nil {
 		return q.share[a]
@@ -349,7 +349,8 @@ func (b *bets) odds(i, a int, q *guess) float64 {
 	return b.Propensities[i*b.k+a] * q.share[a]
 }
 
-// within is the share of row i's action in its class, of which offset has the logarithm of the sum.
+// within returns the share of row i's action in its class, from the logarithm of the class's sum that
+// offset writes.
 func (b *bets) within(i int, q *guess, offset []float64) float64 {
 	if q.classes == b.k {
 		return 1
@@ -424,7 +425,7 @@ func (b *bets) regress(rows []int, x regress.Matrix, q *guess) blas64.General {
 	return w
 }
 
-// played is rows of a half that are guessed at together.
+// played holds rows of a half that are guessed at together.
 type played struct {
 	half   int
 	rows   []int
@@ -440,14 +441,15 @@ func (b *bets) newPlayed(half int) *played {
 	return p
 }
 
-// guessing is what is known of a row when it is bet on.
+// guessing holds what is known of a row when it is bet on.
 type guessing struct {
 	cluster uint64
 	p       float64        // ω_i/π₀
 	q       [kinds]float64 // of the logged action, by the guesses of the other half
 }
 
-// guessed are the rows of the first half and then of the second, in their order there. The log is read in its own.
+// guessed lists the rows of the first half and then of the second, in their order there. The log is read in its
+// own.
 func (b *bets) guessed() []guessing {
 	all, place := make([]guessing, len(b.halves[0])+len(b.halves[1])), make([]int32, b.n)
 	for i := range place {
@@ -488,7 +490,7 @@ func (b *bets) guessed() []guessing {
 	return all
 }
 
-// alone is the bets with buffer of their own.
+// alone returns the bets with a buffer of their own, for another goroutine.
 func (b *bets) alone() *bets {
 	c := *b
 	c.reader = b.reader.alone()
@@ -540,7 +542,7 @@ func (b *bets) guess(p *played, place []int32, all []guessing) {
 	}
 }
 
-// regressions is how many there are: without products of features the second is the first.
+// regressions counts the regressions. Without products of features there is one.
 func (b *bets) regressions() int {
 	if b.width > 1+len(b.features) {
 		return 2
@@ -579,7 +581,7 @@ func (b *bets) play(all []guessing, kindsBet int) {
 	both.Wait()
 }
 
-// inContext is q, shrunk to the shares in rows of the context of row i, if several rows may have it.
+// inContext moves q toward the shares in rows of the context of row i, if several rows may have that context.
 func (b *bets) inContext(i int, table byContext, q float64) float64 {
 	if b.several(i) {
 		return table.shrunk(b.contexts[i], b.Action[i], q)

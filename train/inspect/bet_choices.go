@@ -39,7 +39,7 @@ type options struct {
 	taught    [2]taught
 }
 
-// taught is what one half taught.
+// taught holds what one half taught.
 type taught struct {
 	shares
 	w   [2][]float64
@@ -70,7 +70,7 @@ func (b *bets) choices() {
 	}
 }
 
-// alone is the options with buffers of their own.
+// alone returns the options with buffers of their own, for another goroutine.
 func (o *options) alone() *options {
 	c := *o
 	c.bets, c.buffer = o.bets.alone(), slices.Clone(o.buffer)
@@ -103,7 +103,8 @@ func (o *options) describe() {
 	o.columns[1] = o.columns[0] + min(crossed, len(o.items))*min(crossed, len(o.features))
 }
 
-// described is what option j of row i is described by, rounded as policies read it. It is gone with the next call.
+// described returns the features of option j of row i, rounded as policies read them. The next call overwrites
+// them.
 func (o *options) described(i, j int) []float64 {
 	_, item := o.Option(i, j)
 	if o.z != nil {
@@ -179,7 +180,7 @@ func (o *options) learn(h int) taught {
 	return t
 }
 
-// lesson are some rows, with f and the offsets of their options, one after the other.
+// lesson holds some rows, with f and the offsets of their options, one after the other.
 type lesson struct {
 	*options
 	rows       []int
@@ -253,7 +254,7 @@ func (o *options) guess(h int, t *taught, to []guessing) {
 	}
 }
 
-// variance is about that of a column of f among the options of a row.
+// variance estimates the variance of a column of f among the options of a row.
 func (o *options) variance(c int) float64 {
 	switch c {
 	case 0, 1:

@@ -21,7 +21,7 @@ func (l *log) even() (off float64, ok bool) {
 	return off, off <= 0.0101
 }
 
-// evenly is the mean of 1/K.
+// evenly returns the mean of 1/K.
 func (l *log) evenly() float64 {
 	if !l.Sets() {
 		return 1 / float64(l.k)
@@ -58,7 +58,7 @@ func (l *log) sets() {
 		"learn", "log all actions that could have been taken")
 }
 
-// uniform is Σ_i 1{a ∈ S_i}/|S_i| by action, and Σ_i |S_i|.
+// uniform returns Σ_i 1{a ∈ S_i}/|S_i| by action, and Σ_i |S_i|.
 func (l *log) uniform() (e []float64, options float64) {
 	e = make([]float64, l.k)
 	if !l.Sets() {

@@ -36,7 +36,7 @@ func (l *log) drift() {
 		fmt.Sprintf("over %d blocks in the order of %s", blocks, order))
 }
 
-// span is what drift reads of a stretch of rows.
+// span holds what drift reads from a stretch of rows.
 type span struct {
 	From       string    `json:"from,omitempty"`
 	To         string    `json:"to,omitempty"`
@@ -46,7 +46,7 @@ type span struct {
 	Squares    float64   `json:"squares,omitempty"` // Σ m², m the rows of each group, if there are groups
 }
 
-// span is that of the rows from one place up to another in the order of time.
+// span reads the rows from one place up to another in the order of time.
 func (l *log) span(from, to int) span {
 	s := span{Actions: make([]float64, l.k)}
 	one := func(int) float64 { return 1 }
@@ -303,10 +303,10 @@ func (l *log) repeats() {
 	l.add(twiceSaid(writtenTwice, pairs, same, expected, variance))
 }
 
-// writtenTwice is the name of the check repeats.
+// writtenTwice names the check that repeats makes.
 const writtenTwice = "rows written twice"
 
-// twiceSaid is the finding of repeats.
+// twiceSaid words the finding of repeats.
 func twiceSaid(check string, pairs, same, expected, variance float64) Finding {
 	z := counted(same, expected, variance)
 	f := Finding{Check: check, About: Repeats,
@@ -416,5 +416,5 @@ func (l *log) autocorrelation() {
 		Number{"correlation", r}, Number{"z", z})
 	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(r) > 0.02, Doubtful,
 		"rows are not independent of their neighbours",
-		"name what they share in the column group, and certify on one row of each")
+		"name what they share in the column group, and certify on one row of each"+limits)
 }

@@ -21,10 +21,10 @@ type feature struct {
 	first    float64
 }
 
-// scale is a feature's mean and 1/sd.
+// scale returns a feature's mean and 1/sd.
 type scale struct{ mean, over float64 }
 
-// standard is a value in units of its sd, at most 5 of them.
+// standard returns a value in units of its sd, at most 5 of them.
 func (s scale) standard(v float64) float64 {
 	if v = (v - s.mean) * s.over; math.Abs(v) <= 5 {
 		return v
@@ -56,7 +56,7 @@ func (l *log) reader(most int) *reader {
 		func(f, g feature) int { return cmp.Compare(f.place, g.place) }))
 }
 
-// reads reads these features.
+// reads returns a reader of the given features.
 func (l *log) reads(features []feature) *reader {
 	r := &reader{log: l, features: features, at: make([]int, len(l.columnNames()))}
 	if l.Names() == nil && l.X != nil {
@@ -73,14 +73,14 @@ func (l *log) reads(features []feature) *reader {
 	return r
 }
 
-// alone is the reader with a buffer of its own.
+// alone returns the reader with a buffer of its own, for another goroutine.
 func (r *reader) alone() *reader {
 	c := *r
 	c.x = slices.Clone(r.x)
 	return &c
 }
 
-// columnNames are those of contexts.
+// columnNames returns the names of the columns of contexts.
 func (l *log) columnNames() []string {
 	names := l.Names()
 	if names == nil && l.X != nil {

@@ -10,7 +10,7 @@ type Histogram struct {
 	Counts []int     `json:"counts"`
 }
 
-// bins is the number of classes.
+// bins counts the classes of a histogram.
 const bins = 8
 
 // histogram counts n values from low to high.

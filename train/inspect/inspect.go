@@ -59,7 +59,7 @@ type Number struct {
 	Value float64 `json:"value"`
 }
 
-// Action is what the log holds of one action.
+// Action says what the log holds of one action.
 type Action struct {
 	Name     string  `json:"name"`
 	Rows     int     `json:"rows"`
@@ -132,7 +132,7 @@ func (r Report) Summary() string {
 	return s
 }
 
-// log is a log with what several checks need.
+// log holds a log with what several checks need.
 type log struct {
 	logs.Log
 	n, k      int
@@ -159,13 +159,13 @@ type log struct {
 	last [2]float64 // a propensity, and its −log, see said
 }
 
-// found is a finding, by the place of its check.
+// found keeps a finding with the place of its check.
 type found struct {
 	Finding
 	place int
 }
 
-// finding returns that of a check.
+// finding returns the finding of a check.
 func (l *log) finding(check string) (f Finding, is bool) {
 	for _, f := range l.found {
 		if f.Check == check {
@@ -220,8 +220,8 @@ func (l *log) run(series ...series) {
 	}
 }
 
-// near is what is nearest to a ratio that is 1 for true propensities, and in [1/Γ, Γ] for what
-// they may be.
+// near returns the number in [1/Γ, Γ] that is nearest to a ratio. It is 1 where propensities are
+// exact.
 func (l *log) near(ratio float64) float64 { return max(1/l.gamma, min(l.gamma, ratio)) }
 
 func (l *log) add(f Finding) {
@@ -249,7 +249,7 @@ func Inspect(in *logs.Log) Report { return Within(in, 1) }
 // alarm.
 func Within(in *logs.Log, gamma float64) Report { return within(in, gamma, nil).done() }
 
-// within are the checks of a log, on a summary if there is one.
+// within runs the checks of a log, on a summary if there is one.
 func within(in *logs.Log, gamma float64, on *summary) *log {
 	gamma = max(gamma, 1)
 	r := Report{Rows: in.Len(), K: in.K(), Known: "none", Gamma: gamma}
@@ -307,7 +307,7 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 	return l
 }
 
-// done is the report, with rewards in their units, of the severity of its worst finding.
+// done returns the report with rewards in the log's units. Its severity is that of the worst finding.
 func (l *log) done() Report {
 	r := *l.report
 	for i := range r.ByAction {
@@ -341,7 +341,7 @@ func (l *log) timeline() {
 	l.report.From, l.report.To = l.stamp(l.rowAt(0)), l.stamp(l.rowAt(l.n-1))
 }
 
-// rowAt is the row at a place in the order of time.
+// rowAt returns the row at a place in the order of time.
 func (l *log) rowAt(place int) int {
 	if l.order == nil {
 		return place
@@ -349,8 +349,8 @@ func (l *log) rowAt(place int) int {
 	return int(l.order[place])
 }
 
-// inTime hands out the places from one up to another in the order of time, and their rows; none of shards that are put
-// together.
+// inTime yields the places from one up to another in the order of time, and their rows. It yields none if shards
+// are put together.
 func (l *log) inTime(from, to int) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for t := from; t < to && !l.merged && yield(t, l.rowAt(t)); t++ {
@@ -358,14 +358,14 @@ func (l *log) inTime(from, to int) iter.Seq2[int, int] {
 	}
 }
 
-// ofUniform is the weight of the uniform policy in row i, 1/(K p), K of the row's set.
+// ofUniform returns the weight of the uniform policy in row i, 1/(K p), K of the row's set.
 func (l *log) ofUniform(i int) float64 { return 1 / (float64(l.Options(i)) * l.Propensity[i]) }
 
 func (l *log) stamp(i int) string {
 	return time.Unix(0, l.Time[i]).UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// rowWeight is ω_i.
+// rowWeight returns ω_i, the weight of row i.
 func (l *log) rowWeight(i int) float64 {
 	if l.Weight == nil {
 		return 1
@@ -432,10 +432,10 @@ func (l *log) schema() bool {
 func (l *log) noPropensities() {
 	l.add(Finding{Check: "propensities", Severity: Unusable, Measured: "none are known",
 		Means: "what another policy earns cannot be told from this log",
-		Do:    "log them, give setting logging-policy, or estimate them with setting estimate-propensity"})
+		Do:    "log them, give setting logging-policy, or estimate them with setting estimate-propensity" + limits})
 }
 
-// tiny is where propensities end: actions of less are never drawn.
+// tiny is the least propensity that counts: actions with less are never drawn.
 const tiny = 1e-100
 
 // ranges checks propensities: in (0, 1], rows that sum to 1, p the row's entry. A
@@ -553,6 +553,9 @@ func (l *log) within01() bool {
 	return true
 }
 
+// limits ends the advice of findings about logs that opl is not made for.
+const limits = "; limits of opl: docs/what-opl-does-not-do.md"
+
 // reading notes how the rows came about. More than 1 % of rows or files left out is
 // doubtful, and so is any propensity that is an estimate.
 func (l *log) reading() {
@@ -581,8 +584,8 @@ func (l *log) reading() {
 			measured = l.Estimates.String()
 		}
 		l.add(Finding{Check: "estimated propensities", Severity: Doubtful, Measured: measured,
-			Means: "values inherit their error, and nothing is certified", Do: "log the propensities when the " +
-				"action is drawn"})
+			Means: "values inherit their error, and nothing is certified",
+			Do:    "log the propensities when the action is drawn" + limits})
 	}
 	for _, n := range l.Doubts {
 		l.add(Finding{Check: "columns as they were read", Severity: Doubtful, Measured: n,

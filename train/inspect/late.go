@@ -23,7 +23,7 @@ const (
 // lateWindows are the newest rows that are compared with the others, in blocks: .05, .1, .2, .3 and .5 of the log.
 var lateWindows = [...]int{1, 2, 4, 6, 10}
 
-// newestRewards is the name of the check late.
+// newestRewards names the check that late makes.
 const newestRewards = "newest rewards"
 
 // late looks for rewards of some actions that are not in yet: where a log is written before all of them came, those
@@ -60,8 +60,8 @@ func (l *log) late() {
 	}
 }
 
-// delays are what late reads of the rows: for each the block of its age, the newest being 0, and its action's class,
-// 0 for those that few rows have.
+// delays hold what late reads from the rows: for each the block of its age, the newest being 0, and its action's
+// class, 0 for those that few rows have.
 type delays struct {
 	*reader
 	block  []uint8
@@ -117,7 +117,8 @@ func (d *delays) along() []moved {
 	return out
 }
 
-// moved are sums of a feature squared, times that of the next row, times the age, and of the age squared.
+// moved holds sums over rows: of a feature squared, of its product with the next row's, of its product with
+// the age, and of the age squared.
 type moved struct{ two, next, with, ages float64 }
 
 // fill writes 1, and features with their squares.
@@ -130,7 +131,7 @@ func (d *delays) fill(i int, row []float64) {
 	}
 }
 
-// foretold are what rewards other than that of cost v are by context and action, a share of rows for each.
+// foretold predicts, from context and action, the probability of a reward other than that of cost v.
 func (d *delays) foretold(v float64) []float64 {
 	width := 1 + 2*len(d.kept)
 	theta := make([][]float64, len(d.rows))
@@ -170,7 +171,7 @@ func (d *delays) foretold(v float64) []float64 {
 	return m
 }
 
-// cell is what is added up of the rows of a class in a block.
+// cell adds up the rows of a class in a block.
 type cell struct{ n, differ, expected, variance float64 }
 
 func (c *cell) add(o cell) {
@@ -254,7 +255,7 @@ func (d *delays) test(v float64) (f Finding, found bool) {
 	return f, best < lateLevel
 }
 
-// change is how that of a class in the newest blocks differs from that of the others: z, the least of what scales
+// change compares the rewards of a class in the newest blocks with those of the others: z, the least of what scales
 // say, the class's share of the variance, and the difference as a factor less 1.
 func (d *delays) change(cells *[2][2][lateBlocks][]cell, class, window int) (z, share, factor float64, ok bool) {
 	for s := range cells {
@@ -312,7 +313,7 @@ func (d *delays) change(cells *[2][2][lateBlocks][]cell, class, window int) (z, 
 	return z, share, factor, true
 }
 
-// says is the finding of a class in the newest blocks.
+// says words the finding about a class in the newest blocks.
 func (d *delays) says(v float64, window, worst int, p float64) Finding {
 	var of [2][2]count // of the class and of others, in the newest and in older blocks
 	for i, b := range d.block {
@@ -344,7 +345,7 @@ func (d *delays) says(v float64, window, worst int, p float64) Finding {
 			"does"}
 }
 
-// count is of rows, and of those among them that have another reward.
+// count counts rows, and among them the rows that have another reward.
 type count struct{ rows, other float64 }
 
 // grown is the cost, but for some, whose share has grown most since the first rows, of those that a twentieth of the

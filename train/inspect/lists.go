@@ -18,7 +18,7 @@ func (r Report) OfLists(assume certify.Assumption) string {
 	return "not tested"
 }
 
-// assumptionCheck is the name of the check of an assumption about lists.
+// assumptionCheck names the check of an assumption about lists.
 func assumptionCheck(a certify.Assumption) string { return string(a) + " of slots" }
 
 // lists describes lists, slot by slot, and tests what may be assumed of them.
@@ -76,7 +76,7 @@ func (l *log) withoutSlots(e func(t, i int) float64) func(t, i int) float64 {
 	return func(t, i int) float64 { return e(t, i) - sum[l.Lists.Slot[i]]/rows[l.Lists.Slot[i]] }
 }
 
-// shortest is the least number of slots of a list.
+// shortest returns the least number of slots of a list.
 func shortest(starts []int) int {
 	least := math.MaxInt
 	for i := range starts[1:] {
@@ -85,7 +85,7 @@ func shortest(starts []int) int {
 	return least
 }
 
-// pair is a slot, and one beside it whose action may have an effect on the reward of the first.
+// pair holds a slot, and another one whose action may change the reward of the first.
 type pair struct {
 	row, other int
 	weight     float64
@@ -117,7 +117,7 @@ func (l *log) pairs(starts []int, below bool) (halves [2][]pair) {
 	return halves
 }
 
-// cluster is the number of the group of row i, or of its list.
+// cluster returns the number of row i's group, or of its list.
 func (l *log) cluster(i int) int32 {
 	if l.Group != nil {
 		return l.Group[i]
@@ -128,7 +128,7 @@ func (l *log) cluster(i int) int32 {
 // linear has the coefficients θ_a of (1, x) by action.
 type linear map[int32][]float64
 
-// at is θ_aᵀ(1, x), 0 of an action that no row taught.
+// at returns θ_aᵀ(1, x), 0 for an action that no row taught.
 func (m linear) at(x []float64, a int32) float64 {
 	if m[a] == nil {
 		return 0
@@ -136,7 +136,7 @@ func (m linear) at(x []float64, a int32) float64 {
 	return floats.Dot(m[a], x)
 }
 
-// one is (1, x) of row i.
+// one returns (1, x) of row i.
 func (r *reader) one(i int, x []float64) []float64 {
 	x[0] = 1
 	r.vector(i, x[1:])
@@ -190,7 +190,7 @@ func (r *reader) effects(pairs []pair) (worth, effect linear) {
 	return worth, effect
 }
 
-// without is the reward of row i less what its own action is worth.
+// without returns the reward of row i less what its own action is worth.
 func (r *reader) without(worth linear, i int, x []float64) float64 {
 	return -r.Cost[i] - worth.at(r.one(i, x), r.Action[i])
 }

@@ -35,12 +35,12 @@ type Partial struct {
 	Nats     float64            `json:"nats"` // that it takes to foretell all draws, see again
 }
 
-// present are the columns that there are.
+// present lists the columns that the shards have.
 type present struct {
 	All, Logged, Times, IDs, Groups, Weights, Contexts, Estimated bool
 }
 
-// left are rows and files that are not in the log.
+// left counts rows and files that were left out.
 type left struct{ Skipped, LeftOut, Files, Unrewarded int }
 
 // UnmarshalText reads what MarshalText wrote.
@@ -171,7 +171,7 @@ func Combine(parts []Partial) (r Report, err error) {
 	return l.done(), nil
 }
 
-// joined is the log of all shards, of which there is the summary alone. Where a shard has malformed rows, it has
+// joined returns the log of all shards, which has a summary and no rows. Where a shard has malformed rows, it has
 // nothing but what that shard found.
 func joined(all []*Partial) (*log, error) {
 	first := all[0]
@@ -378,7 +378,7 @@ func near(a, b *Partial) bool {
 		maps.EqualFunc(a.Summary.Sums, b.Summary.Sums, each)
 }
 
-// idsOf are the ids of all rows.
+// idsOf returns the ids of all rows.
 func idsOf(all []*Partial) (ids []uint64) {
 	for _, p := range all {
 		ids = append(ids, p.Traces.IDs...)
@@ -408,7 +408,7 @@ func (l *log) rewards(all []*Partial) error {
 	return nil
 }
 
-// between is drift from shard to shard, of up to ten blocks of them.
+// between adds the findings of drift from shard to shard, in up to ten blocks of shards.
 func (l *log) between(all []*Partial) {
 	blocks := min(10, len(all))
 	if blocks < 2 || l.n < 200 {

@@ -57,7 +57,7 @@ func (l *log) shape() {
 		switch {
 		case p == 1 && l.Numbers == nil: // of numbers it is a density times a width
 			f.Severity, f.Means, f.Do = Unusable, "the logging policy never explored: no other can be "+
-				"judged", "draw actions at random, and log with what probability"
+				"judged", "draw actions at random, and log with what probability"+limits
 		case d > -0.0101 && d < -1e-6:
 			f.Measured += ": uniform, rounded"
 			l.report.Gamma = max(l.gamma, propensity.Rounded)
@@ -312,7 +312,7 @@ func (l *log) amounts() bool {
 	return !whole || l.n < 20*l.k && !(low >= 0 && low <= 1 && high-low < float64(l.k))
 }
 
-// byAction is how many actions of a log with choices are reported.
+// byAction bounds how many actions of a log with choices are reported.
 const byAction = 1000
 
 // counts compares how often each action was logged with what its propensities
@@ -438,7 +438,7 @@ func (l *log) perAction() []int {
 	return count
 }
 
-// spans are the least and the largest propensity.
+// spans returns the least and the largest propensity.
 func (l *log) spans() (low, high float64) {
 	return l.lowest("propensity", func() float64 { return slices.Min(l.Propensity) }), -l.lowest("propensity, the "+
 		"largest", func() float64 { return -slices.Max(l.Propensity) })
@@ -493,7 +493,7 @@ func (l *log) oddsByAction() []mean {
 // groupSums are Σ s_g², Σ s_g n_g and Σ n_g² over groups of n_g rows, s_g the sum of a column over those of group g.
 type groupSums struct{ square, product, rows float64 }
 
-// byGroup are those of a column.
+// byGroup adds up a column by group.
 func (l *log) byGroup(name string, of func(i int) float64) groupSums {
 	s := l.sums(name+" by group", 3, func() []float64 {
 		n, sum := map[int32]float64{}, map[int32]float64{}
@@ -512,8 +512,8 @@ func (l *log) byGroup(name string, of func(i int) float64) groupSums {
 	return groupSums{s[0], s[1], s[2]}
 }
 
-// apart is the variance of how often each action was drawn if groups are as rows: Σ_g (Σ_{i in g} ω_i(1{a_i = a}
-// − π₀(a|x_i)))².
+// apart returns the variance of how often each action was drawn, where a group counts as one: Σ_g (Σ_{i in g}
+// ω_i(1{a_i = a} − π₀(a|x_i)))².
 func (l *log) apart() []float64 {
 	square, off := make([]float64, l.k), make([]float64, l.k)
 	if l.Group == nil {
@@ -583,7 +583,7 @@ func (l *log) concentration() {
 			"explore more")
 }
 
-// effective is the effective size of weights, (Σw)²/Σw², their sum and the largest.
+// effective returns the effective size of weights, (Σw)²/Σw², their sum and the largest.
 func (l *log) effective(name string, w func(i int) float64) (ess, sum, most float64) {
 	s := l.totals(name, 2, func(i int, to []float64) { to[0], to[1] = to[0]+w(i), to[1]+w(i)*w(i) })
 	most = -l.lowest(name+", the largest", func() float64 {

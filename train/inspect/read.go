@@ -21,7 +21,7 @@ type Column struct {
 // mostColumns is how many columns of contexts are reported.
 const mostColumns = 1000
 
-// columns are those that were read, those of the context last.
+// columns lists the columns that were read, those of the context last.
 func (l *log) columns() (all []Column) {
 	add := func(is bool, name, kind string, categories int, values []float64, scale func(v float64) float64) {
 		c := Column{Name: name, Role: name, Type: kind, Categories: categories}
@@ -46,7 +46,7 @@ func (l *log) columns() (all []Column) {
 	return append(all, l.contextColumns()...)
 }
 
-// contextColumns are those of contexts; a name "column=value" is a category of its column.
+// contextColumns lists the columns of contexts. A name "column=value" is a category of its column.
 func (l *log) contextColumns() (all []Column) {
 	if l.X == nil && l.Names() == nil {
 		return nil

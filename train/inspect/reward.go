@@ -28,7 +28,7 @@ func (l *log) reward() {
 	l.add(f)
 }
 
-// manyRewards are so many different ones that no rows are few.
+// manyRewards is the number of different rewards above which no reward is rare.
 const manyRewards = 1000
 
 // commonest is the most common cost, and in how many rows it is. Of shards whose rewards are of more than manyRewards

@@ -54,7 +54,7 @@ func counted(x, m, variance float64) float64 {
 	return math.Copysign(math.Sqrt(2*max(0, m-x+x*math.Log(x/m))), x-m)
 }
 
-// largestOf are the largest m of n values, ascending.
+// largestOf returns the largest m of n values, ascending.
 func largestOf(m, n int, value func(i int) float64) []float64 {
 	some, least := make([]float64, 0, 2*m), math.Inf(-1)
 	for i := range n {
@@ -74,5 +74,5 @@ func largestOf(m, n int, value func(i int) float64) []float64 {
 
 func join(s []string) string { return strings.Join(s, ", ") }
 
-// percent is a share in per cent with three digits.
+// percent writes a share in per cent with three digits.
 func percent(x float64) string { return fmt.Sprintf("%.3g %%", 100*x) }

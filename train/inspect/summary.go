@@ -24,11 +24,11 @@ func newSummary() *summary {
 		map[string][]float64{}}
 }
 
-// lacking is what a check panics with that reads what is not on the summary.
+// lacking is the panic of a check that reads a value which the summary does not hold.
 type lacking string
 
-// read is a value of the summary of a log that is put together; of another that of its rows, which is written to the
-// summary, if there is one.
+// read returns a value from the summary of shards that are put together. For any other log it computes the value
+// from the rows, and writes it to the summary if there is one.
 func read[T any](l *log, on func(t *summary) map[string]T, name string, of func() T) T {
 	if l.merged {
 		v, ok := on(l.summary)[name]
@@ -44,7 +44,7 @@ func read[T any](l *log, on func(t *summary) map[string]T, name string, of func(
 	return v
 }
 
-// sums are those of so many columns over rows.
+// sums adds up columns over rows.
 func (l *log) sums(name string, width int, of func() []float64) []float64 {
 	s := read(l, func(t *summary) map[string][]float64 { return t.Sums }, name, of)
 	if len(s) != width {
@@ -53,10 +53,10 @@ func (l *log) sums(name string, width int, of func() []float64) []float64 {
 	return s
 }
 
-// stretch is how many rows are added up at a time, before these sums are, compensated.
+// stretch is the number of rows that are added plainly; sums of stretches are added with compensation.
 const stretch = 512
 
-// totals are sums over rows, of so many numbers that each row adds to.
+// totals adds up numbers over rows, each of which may add to all of them.
 func (l *log) totals(name string, width int, add func(i int, to []float64)) []float64 {
 	return l.sums(name, width, func() []float64 {
 		all, part := make(kernel.Sums, width), make([]float64, width)
@@ -71,12 +71,12 @@ func (l *log) totals(name string, width int, add func(i int, to []float64)) []fl
 	})
 }
 
-// lowest is the least of numbers.
+// lowest returns the least of numbers.
 func (l *log) lowest(name string, of func() float64) float64 {
 	return read(l, func(t *summary) map[string]float64 { return t.Least }, name, of)
 }
 
-// worst is the largest of numbers, and its row.
+// worst returns the largest of numbers, and its row.
 func (l *log) worst(name string, of func() (float64, int)) (float64, int) {
 	v := read(l, func(t *summary) map[string][2]float64 { return t.Worst }, name, func() [2]float64 {
 		v, row := of()
@@ -85,7 +85,7 @@ func (l *log) worst(name string, of func() (float64, int)) (float64, int) {
 	return v[0], int(v[1])
 }
 
-// different are the different values of a column, sorted, some of them where they are more than most.
+// different returns the different values of a column, sorted. If there are more than most, it returns some of them.
 func (l *log) different(name string, most int, of func(i int) float64) []float64 {
 	return read(l, func(t *summary) map[string][]float64 { return t.Sets }, name, func() []float64 {
 		seen := map[float64]bool{}
@@ -101,7 +101,7 @@ func (l *log) different(name string, most int, of func(i int) float64) []float64
 	})
 }
 
-// moments are Σω, m = Σωv/Σω, and Σω²(v − m)^j and Σω³(v − m)^j of a column v over rows of weights ω.
+// moments hold Σω, m = Σωv/Σω, Σω²(v − m)^j and Σω³(v − m)^j of a column v over rows with weights ω.
 type moments struct {
 	Rows   int        `json:"rows"`
 	Weight float64    `json:"weight"`
@@ -110,7 +110,7 @@ type moments struct {
 	Cube   [4]float64 `json:"cube"`
 }
 
-// momentsOf are those of a column of n rows of weights.
+// momentsOf computes the moments of a column over n rows with weights.
 func momentsOf(n int, column, weight func(i int) float64) moments {
 	m := moments{Rows: n}
 	var sum, total kernel.Sum
@@ -143,7 +143,7 @@ func momentsOf(n int, column, weight func(i int) float64) moments {
 	return m
 }
 
-// around are the same rows' sums around another mean.
+// around returns the sums of the same rows around another mean.
 func (m moments) around(mean float64) moments {
 	d, s, c := m.Mean-mean, m.Square, m.Cube
 	m.Mean = mean
@@ -152,7 +152,7 @@ func (m moments) around(mean float64) moments {
 	return m
 }
 
-// pooled are the moments of the rows of all.
+// pooled returns the moments of all rows of several shards.
 func pooled(all []moments) (out moments) {
 	var sum, total kernel.Sum
 	for _, m := range all {

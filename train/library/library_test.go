@@ -155,7 +155,7 @@ func TestOwnNoise(t *testing.T) {
 }
 
 // Representations are read with their arguments, and the rate of layers stays where layers are learned.
-func TestRepresentations(t *testing.T) {
+func TestRepresentation_ReadsItsArguments(t *testing.T) {
 	lib := library.Standard()
 	for _, spec := range []string{"", "none", "mlp", "mlp=3", "mlp=3,4,tanh,dropout=.5", "fourier", "fourier=7,bandwidth=.5", "conv", "conv=pad", "conv=3x1", "conv=3x5,4x3,pad,image=20x30,10,dropout=.5", "conv=3x5,image=2x9x3"} {
 		if h, err := lib.Representation(spec); err != nil || (h == nil) != (spec == "" || spec == "none") {

@@ -12,7 +12,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// actionNumbers are the actions that rows took, and those that have propensities.
+// actionNumbers collects the actions that rows took, and those that have propensities.
 type actionNumbers struct {
 	catalogue *Catalogue // of all actions; nil: there is none
 	actions   []action
@@ -27,7 +27,7 @@ type actionNumbers struct {
 	match      [2]int // rows whose propensity is the entry of their action counted from 0, 1
 }
 
-// action is a distinct action, as logged.
+// action holds a distinct action, as logged.
 type action struct {
 	text   string
 	number int // −1: none

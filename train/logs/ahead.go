@@ -16,10 +16,10 @@ import (
 // context in columns that are known. Whatever is not goes through the reader's next, value by value, in its place:
 // what comes out is the same, bit by bit, whatever the number of goroutines, and so are errors.
 
-// readers is how many goroutines read ahead; 0: none does.
+// readers is the number of goroutines that read ahead, 0 for none.
 var readers = min(runtime.GOMAXPROCS(0), 8)
 
-// readAfter is the rows of a text from which one knows its columns.
+// readAfter is the number of rows after which the columns of a text are taken as known.
 var readAfter = 64
 
 const (
@@ -32,7 +32,7 @@ var absent = math.Float64frombits(0x7ff86d697373696e)
 
 func isAbsent(v float64) bool { return math.Float64bits(v) == math.Float64bits(absent) }
 
-// rowBlock is rows that were read ahead.
+// rowBlock holds rows that were read ahead.
 type rowBlock struct {
 	rows    []blockRow
 	numbers []float64   // of contexts, row after row
@@ -45,7 +45,7 @@ type rowBlock struct {
 	err     error         // the file is damaged
 }
 
-// blockRow is a row, or a line that is not blank.
+// blockRow describes a row, or a line that is not blank.
 type blockRow struct {
 	from, to int  // of a line in the text, with its end
 	place    int  // among rows that were understood; negative: it is to be read by itself
@@ -64,13 +64,13 @@ type blockCell struct {
 	number   float64
 }
 
-// pair is a number and its name in the text.
+// pair holds a number and its name in the text.
 type pair struct {
 	from, to int
 	number   float64
 }
 
-// slot is a column of rows that are read ahead.
+// slot describes a column of rows that are read ahead.
 type slot struct {
 	column *column // nil: numbers of a context
 	place  int     // among the numbers; negative: it is a cell
@@ -93,7 +93,7 @@ type rowsAhead struct {
 	err  error  // what came after it; nil: more
 }
 
-// newRowsAhead is the rows of columns; so many blocks are in memory.
+// newRowsAhead returns rows of the given columns, and keeps so many blocks in memory.
 func newRowsAhead(slots []slot, blocks int) *rowsAhead {
 	a := &rowsAhead{slots: slots, made: make(chan *rowBlock, blocks), used: make(chan *rowBlock, blocks),
 		quit: make(chan struct{})}
@@ -116,7 +116,7 @@ func (a *rowsAhead) begin(read func()) {
 	})
 }
 
-// get is a block to read into; false: nobody wants more.
+// get returns a block to read into, and false if nobody wants more.
 func (a *rowsAhead) get() (*rowBlock, bool) {
 	select {
 	case <-a.quit:
@@ -132,7 +132,7 @@ func (a *rowsAhead) end() {
 	a.all.Wait()
 }
 
-// next is the next row and its block; nil: there is none. Of a block with an error there is no row.
+// next returns the next row and its block, nil after the last. A block with an error has no row.
 func (a *rowsAhead) next() (*rowBlock, *blockRow) {
 	for a.block == nil || a.at == len(a.block.rows) {
 		if a.block != nil {
@@ -249,7 +249,7 @@ func (t *table) list(b *builder, c *column, values []float64) error {
 	return nil
 }
 
-// wide are the numbers of contexts that are read ahead, by their places in a block's rows.
+// wide reads the numbers of contexts ahead, by their places in a block's rows.
 type wide struct {
 	columns []*column // nil of a number within a context
 	hashes  []uint64  // of their names
@@ -321,7 +321,7 @@ func (w *wide) settle() {
 	w.rows = 0
 }
 
-// sum are the sums of the numbers of a row; even reports that all are there and finite.
+// sum returns the sums of the numbers of a row; even reports that all are there and finite.
 func (w *wide) sum(values []float64) (sums, bool) {
 	var none float64
 	var content, context uint64
@@ -356,5 +356,5 @@ func eachBlock(n, size int, do func(from, to int)) {
 	each((n+size-1)/size, func(i int) { do(i*size, min(n, (i+1)*size)) })
 }
 
-// grown is a slice of length n, s itself if it is long enough.
+// grown returns a slice of length n, s itself if it is long enough.
 func grown[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }

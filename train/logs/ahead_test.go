@@ -269,7 +269,7 @@ func FuzzDigits(f *testing.F) {
 }
 
 // Numbers of up to 19 digits, also those in the middle between two of 64 bits, are read as strconv does, to the bit.
-func TestDigits(t *testing.T) {
+func TestNumbers_AreReadAsStrconvDoes(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	own := 0
 	for range 50_000 {

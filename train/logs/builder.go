@@ -24,7 +24,7 @@ const (
 	maxRow      = 1 << 24 // bytes of a row
 )
 
-// rowError is what is wrong with a row. Reading can go on after it.
+// rowError says what is wrong with a row. Reading can go on after it.
 type rowError struct{ column, text string }
 
 func (e *rowError) Error() string {
@@ -46,7 +46,7 @@ type reader interface {
 	close() error
 }
 
-// row is one row as a reader gives it.
+// row holds one row as a reader gives it.
 type row struct {
 	id, group, action, policy                          []byte
 	time                                               int64
@@ -64,7 +64,7 @@ type row struct {
 	drawn
 }
 
-// kind is what the values of a context column are.
+// kind says what the values of a context column are.
 type kind int8
 
 const (
@@ -95,7 +95,7 @@ type builder struct {
 	target              // the file that the columns go into
 }
 
-// input is the file that is read, and the columns of all files.
+// input holds the file that is read, and the columns of all files.
 type input struct {
 	local     string    // where the file is; "": at its name
 	ends      bool      // the last line of a text must have its end
@@ -112,7 +112,7 @@ type input struct {
 	typesOnly bool              // this pass only finds the kinds of columns
 }
 
-// common is what rows must agree in, or must have.
+// common holds what rows must agree in, or must have.
 type common struct {
 	lo, hi     float64 // of rewards
 	costColumn string
@@ -132,7 +132,7 @@ type common struct {
 	}
 }
 
-// findings are counts of rows, and notes.
+// findings holds counts of rows, and notes.
 type findings struct {
 	off, differs bool // the row's propensities were divided by their sum; the logged one is rounded
 	rounded      int  // rows that were off
@@ -141,7 +141,7 @@ type findings struct {
 	Origin
 }
 
-// output is the columns that a cache has, and the bad rows.
+// output holds the columns that a cache has, and the bad rows.
 type output struct {
 	contexts, items bag
 	groups          set
@@ -155,12 +155,12 @@ type output struct {
 	outcomes    []*outcome
 }
 
-// optionColumns are what rows offer.
+// optionColumns holds what rows offer.
 type optionColumns struct {
 	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs, slotNumbers spill
 }
 
-// memory is what later passes over a file know of it.
+// memory holds what a pass over the files learns for later passes.
 type memory struct {
 	kinds  map[string]kind
 	reject map[int]string
@@ -194,7 +194,7 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 	return b, b.startNumbers()
 }
 
-// spills are the columns that a cache has, in its order, and the bad rows.
+// spills lists the columns that a cache has, in its order, and the bad rows.
 func (b *builder) spills() []*spill {
 	own := []*spill{&b.contexts.values, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger,
 		&b.rowIDs, &b.contextHash, &b.rows,
@@ -307,7 +307,7 @@ func (b *builder) fatal(format string, args ...any) error {
 // actions vary, which rows contradict themselves. The files must be read again.
 var errAgain = errors.New("again")
 
-// errNoDecision is a line that is none, and no error either.
+// errNoDecision says that a line is no decision, and no error either.
 var errNoDecision = errors.New("no decision")
 
 // aside writes what is left out to the bad rows: a row, or of row 0 a whole file.
@@ -344,10 +344,10 @@ func (b *builder) reward(column string, r float64, isCost bool) error {
 	return nil
 }
 
-// optional are the columns that all rows have or none.
+// optional lists the columns that either all rows have, or none.
 var optional = [...]string{"decision_id", "timestamp", "group", "propensity", "propensities", "weight", "offered"}
 
-// has says which of them the row has.
+// has says which of the optional columns the row has.
 func (r *row) has() [len(optional)]bool {
 	return [...]bool{r.hasID, r.hasTime, r.hasGroup, r.hasP, r.hasProps, r.hasWeight, r.hasSet}
 }
@@ -461,7 +461,7 @@ func (b *builder) count() {
 	}
 }
 
-// slotSum is what the propensities of all actions add to the hash of the row.
+// slotSum returns what the propensities of all actions add to the hash of the row.
 func (b *builder) slotSum() (sum uint64) {
 	props := b.row.props
 	for len(b.slotHash) < len(props) {
@@ -538,7 +538,7 @@ func (b *builder) appendRow() {
 	b.appendOutcomes()
 }
 
-// propensityForms are the propensities that files write in another form.
+// propensityForms converts propensities that files write in another form.
 var propensityForms = map[string]func(v float64) float64{
 	"log":     math.Exp,
 	"percent": func(v float64) float64 { return v / 100 },
@@ -649,7 +649,7 @@ func (b *builder) finish() (names []string, err error) {
 	return names, again
 }
 
-// rearranged are the columns that finish changes; of options, what is left for the rows that follow.
+// rearranged holds the columns that finish changes, and the options that are left for the rows that follow.
 type rearranged struct {
 	acts, options, count, items []int32
 	all, ps, row                []float64

@@ -157,7 +157,7 @@ func (b *builder) seal(to *cacheWriter, h cacheHeader, names []string) error {
 	return err
 }
 
-// inMemory is the cache of a builder that has its columns there.
+// inMemory makes the cache of a builder that has its columns in memory.
 func (b *builder) inMemory(names []string) (*Log, error) {
 	var f bytes.Buffer
 	w, err := newCacheWriter(&f)
@@ -405,7 +405,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// beside is where the cache of a file is.
+// beside returns the path of the cache that lies beside a file.
 func beside(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+cacheEnding)
 }

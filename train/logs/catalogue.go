@@ -52,7 +52,7 @@ func ReadCatalogue(path string, categories ...string) (*Catalogue, error) {
 	}
 }
 
-// readCatalogue is a pass. errAgain: there must be another.
+// readCatalogue makes a pass over a catalogue. errAgain asks for another one.
 func readCatalogue(path, packed string, format *format, o *Options, m *memory) (_ *Catalogue, err error) {
 	b, err := newBuilder(path, "", o, m)
 	if err != nil {
@@ -131,7 +131,7 @@ func (b *builder) describe() error {
 	return nil
 }
 
-// amongIt refuses a catalogue that is another than the one that the rows of a log were decided among.
+// amongIt refuses a catalogue if the rows of the log were decided among another one.
 func amongIt(path, among string, o *Options) error {
 	if among == "" {
 		return nil
@@ -157,7 +157,7 @@ func (c *Catalogue) Served() (*policyfile.Catalogue, error) {
 	})
 }
 
-// roleInCatalogue is the role of a catalogue's column by its name.
+// roleInCatalogue returns the role of a catalogue's column by its name.
 func roleInCatalogue(name string) role {
 	switch {
 	case name == "action":

@@ -21,7 +21,7 @@ type chain struct {
 	failed bool     // a file is left out that was not before: this pass only finds others
 }
 
-// fixedCell is a value that stands in the name of a folder.
+// fixedCell holds a value that the name of a folder gives to all its rows.
 type fixedCell struct {
 	c     *column
 	value []byte
@@ -98,7 +98,7 @@ func (c *chain) begin(b *builder, g *file) (err error) {
 	return c.sameColumns(g, schema)
 }
 
-// sameColumns is the error that a file has other columns than the first that has a header.
+// sameColumns reports that a file has other columns than the first file with a header.
 func (c *chain) sameColumns(g *file, schema []string) error {
 	slices.Sort(schema)
 	switch {

@@ -8,14 +8,14 @@ import (
 
 // How far propensities may be off. There are no other tolerances.
 const (
-	// Exact is how far a row of propensities may be from summing to 1, and, as a share of
-	// it, a logged propensity from its entry in the row, to be taken as they are.
+	// Exact bounds how far a row of propensities may be from summing to 1, and, as a share
+	// of it, a logged propensity from its entry in the row, to be taken as they are.
 	Exact = 1e-6
-	// Rounding is how far a row may be from summing to 1 in a file, where numbers are
+	// Rounding bounds how far a row may be from summing to 1 in a file, where numbers are
 	// rounded. Reading divides a row that is not exact by its sum.
 	Rounding = 1e-3
-	// Agreement is how far, as a share of it, a propensity that is logged twice, or known
-	// from elsewhere, may differ. Reading takes that of the row of all actions.
+	// Agreement bounds the relative difference between two statements of one propensity, in
+	// the log or from elsewhere. Reading takes that of the row of all actions.
 	Agreement = 1e-3
 )
 
@@ -133,7 +133,7 @@ func (l *Log) Check() error {
 	return nil
 }
 
-// lengths reports columns that are not of all rows.
+// lengths reports columns that do not have an entry for each row.
 func (l *Log) lengths() error {
 	n, all := l.Len(), l.Len()*l.K()
 	if l.Choices != nil {
@@ -160,8 +160,8 @@ func (l *Log) lengths() error {
 	return nil
 }
 
-// infinite is the first row whose context has a feature that is not finite, or that has no context; n: there is none,
-// or contexts that have a method Finite say that all features of all contexts are known to be finite, and so are not
+// infinite returns the first row whose context is missing or has a feature that is not finite; n: there is none, or
+// contexts that have a method Finite say that all features of all contexts are known to be finite, and so are not
 // read once more.
 func (l *Log) infinite() int {
 	n := l.Len()

@@ -81,7 +81,7 @@ func (l *Log) Pi0(i int) []float64 {
 	return l.Propensities[lo : lo+int64(k) : lo+int64(k)]
 }
 
-// offered are the names of what row i offers.
+// offered returns the names of the actions that row i offers.
 func (l *Log) offered(i int) []string {
 	names := make([]string, l.Options(i))
 	for j := range names {
@@ -91,7 +91,7 @@ func (l *Log) offered(i int) []string {
 	return names
 }
 
-// subset is the choices of some rows, which share the options.
+// subset returns the choices of some rows, which share the options.
 func (c *Choices) subset(rows []int) *Choices {
 	if c == nil || c.First == nil {
 		return c
@@ -101,7 +101,7 @@ func (c *Choices) subset(rows []int) *Choices {
 	return &s
 }
 
-// among is the choices with each of the k actions at its place among so many.
+// among returns the choices with each of the k actions at its place among so many.
 func (c *Choices) among(to []int32, k, wide int) (*Choices, error) {
 	if c.First == nil {
 		return nil, fmt.Errorf("its rows offer all %d actions of a catalogue, and not those of another of %d", k, wide)

@@ -37,7 +37,7 @@ func sameLog(t *testing.T, got, want *Log) {
 }
 
 // A log that was collected is that of the file with the same decisions.
-func TestCollect(t *testing.T) {
+func TestCollect_GivesTheLogOfAFile(t *testing.T) {
 	w := newWorld(3, 4, 2)
 	rows := draw(w, 40)
 	for i := range rows {
@@ -134,7 +134,7 @@ func TestCollectErrors(t *testing.T) {
 
 // Rows are told apart alike wherever they are: by ids, by content with the place among
 // equals, by the vectors of a log without names.
-func TestIdentity(t *testing.T) {
+func TestIdentity_TellsRowsApartWhereverTheyAre(t *testing.T) {
 	ids := mustOpen(t, write(t, "l.csv", "decision_id,action,reward,x\na,0,1,1\nb,1,1,1\na,0,1,1\n"), Options{})
 	how, keys := ids.Identity()
 	if how != ByID || keys[0] != keys[2] || keys[0] == keys[1] {
@@ -216,7 +216,7 @@ func TestDistribution(t *testing.T) {
 }
 
 // The policies that logged rows come from every format that has them.
-func TestLoggers(t *testing.T) {
+func TestLoggers_AreReadFromEveryFormat(t *testing.T) {
 	w := newWorld(1, 2, 1)
 	rows := draw(w, 6)
 	for i := range rows {

@@ -41,7 +41,7 @@ func (o *Options) renames() (of map[string]string, taken map[string]bool, err er
 	return of, taken, nil
 }
 
-// uncategorized is the error that neither the file nor the catalogue has a column that setting categories names.
+// uncategorized reports that neither the file nor the catalogue has a column that setting categories names.
 func (b *builder) uncategorized() error {
 	var names []string
 	for _, c := range b.columns {
@@ -61,7 +61,7 @@ func (b *builder) uncategorized() error {
 	return nil
 }
 
-// absent is the error that a file, nil: all of them together, lacks a column that the options name.
+// absent reports that a file (nil: all files together) lacks a column that the options name.
 func (b *builder) absent(path string, t *table) error {
 	if b.renamed == nil {
 		return nil

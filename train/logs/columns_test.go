@@ -13,7 +13,7 @@ import (
 
 // A log whose columns have other names is that with the schema's, in all formats that have columns; what is not there, or stands for
 // two, is told by its name, with the nearest of the file.
-func TestColumns(t *testing.T) {
+func TestRenamedColumns_GiveTheSameLog(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -110,7 +110,7 @@ func TestColumns(t *testing.T) {
 }
 
 // What spreadsheets write: semicolons, tabs or bars, Windows line ends, True and False, dates as in the US or in Europe.
-func TestSpreadsheets(t *testing.T) {
+func TestCSV_ReadsWhatSpreadsheetsWrite(t *testing.T) {
 	dir := t.TempDir()
 	open := func(name, text string, o logs.Options) (*logs.Log, error) {
 		path := filepath.Join(dir, name)

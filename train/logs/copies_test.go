@@ -12,7 +12,7 @@ import (
 
 // A file that has the rows of another, under whatever folder and with whatever rows after them, is found where no ids tell rows apart;
 // what is alike by chance is not.
-func TestCopies(t *testing.T) {
+func TestCopies_AreFoundWithoutIDs(t *testing.T) {
 	rows := func(seed, n int, p float64) (s string) {
 		for i := range n {
 			seed = seed * 69621 % (1<<31 - 1)

@@ -233,10 +233,11 @@ func (c *csv) split(quotes bool) error {
 	return nil
 }
 
-// separators are what may separate fields.
+// separators may separate fields.
 const separators = ",;\t|"
 
-// separator is what separates the fields of a header: the first of the separators that is in it, outside of quotes.
+// separator returns the character that separates the fields of a header: the first of the separators outside of
+// quotes.
 func separator(header []byte) byte {
 	var has [256]bool
 	quoted := false

@@ -49,7 +49,7 @@ func newDSJSON(l *lines, b *builder) (reader, error) {
 	return r, nil
 }
 
-// dsLine is what a line says of its decision.
+// dsLine holds what a line says about its decision.
 type dsLine struct {
 	actions                 []int // a
 	labelAction, labelIndex int
@@ -205,7 +205,7 @@ func (r *dsjson) order(row *row, actions []int, k int) error {
 	return nil
 }
 
-// number is that in the first row of this row's action i, from 1.
+// number returns the number that the first row gave to this row's action i, from 1.
 func (r *dsjson) number(i int) int {
 	if i < len(r.place) {
 		i = r.place[i]

@@ -155,7 +155,7 @@ func (l *Log) Encode(e *features.Encoder) (*Log, error) {
 	return &out, nil
 }
 
-// encoded is rows of named values by an encoder.
+// encoded is contexts whose named values an encoder turns into vectors.
 type encoded struct {
 	rows    *named
 	read    rowReader
@@ -216,7 +216,7 @@ func (x *encoded) Norm(i int) float64 {
 	return math.Sqrt(s)
 }
 
-// wide is φ(x_i), in buf if that is long enough.
+// wide returns φ(x_i), in buf if that is long enough.
 func (x *encoded) wide(i int, buf []float64) []float64 {
 	d := x.Dim()
 	if d > len(buf) {

@@ -48,7 +48,7 @@ func (e *Estimates) String() string {
 // gap reports that the propensities of all actions of row i, of a log that has them, are not there.
 func (l *Log) gap(i int) bool { return slices.Max(l.Pi0(i)) == 0 }
 
-// gaps reports that some row's are not.
+// gaps reports whether some row has a gap.
 func (l *Log) gaps() bool {
 	for i := range l.n {
 		if l.Propensities != nil && l.gap(i) {
@@ -153,7 +153,7 @@ func (l *Log) estimate(ctx context.Context) error {
 	return nil
 }
 
-// propensity is that of the logged action, 0 if it is not there.
+// propensity returns the propensity of the logged action, 0 if it is missing.
 func (l *Log) propensity(i int) float64 {
 	if l.Propensity == nil {
 		return 0
@@ -161,7 +161,7 @@ func (l *Log) propensity(i int) float64 {
 	return l.Propensity[i]
 }
 
-// calibration gathers what estimates say and what came.
+// calibration gathers estimated propensities and the actions that were taken.
 type calibration struct {
 	said      []float64 // π̂ of pairs of a row and an action
 	came      []bool

@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// tempFile is a file that is gone once it is closed.
+// tempFile is removed once it is closed.
 type tempFile struct{ *os.File }
 
 func (f tempFile) Close() error {
@@ -97,7 +97,7 @@ func (l *lines) next() (err error) {
 	}
 }
 
-// raw is the line that next read.
+// raw returns the line that next read.
 func (l *lines) raw() []byte { return bytes.TrimRight(l.text, "\r\n") }
 
 // line returns the next line with its end; it is gone with the next call. The last may

@@ -41,7 +41,7 @@ type Object struct {
 	Tag  string    // another one for other content, such as the ETag
 }
 
-// file is one of the files of a log.
+// file describes one of the files of a log.
 type file struct {
 	format *format
 	packed string
@@ -153,7 +153,7 @@ func (f *Files) share(o *Options) error {
 	return nil
 }
 
-// id is the URL, or the path from the root.
+// id returns the URL, or the path from the root.
 func (f *file) id() string {
 	if f.bucket == nil {
 		if abs, err := filepath.Abs(f.name); err == nil {
@@ -205,7 +205,7 @@ func (f *Files) Close() error {
 	return err
 }
 
-// fixedOf are the columns that stand in the names of folders, the last of a name.
+// fixedOf returns the columns that the names of folders give; of two folders of one name, the inner one counts.
 func fixedOf(g *file) (fixed [][2]string) {
 	name := filepath.ToSlash(g.name)
 	if g.bucket != nil {
@@ -261,7 +261,7 @@ func (f *Files) local(arg string, known func(string) bool) error {
 	return f.walk(dir, pattern[root:], known)
 }
 
-// system is a folder's name for the system.
+// system returns a folder's name in the form that the system takes.
 func system(dir string) string {
 	if dir == "" {
 		return "."
@@ -379,13 +379,13 @@ func fits(pattern, key []string) bool {
 	return ok && !hidden(key[0], pattern[0]) && fits(pattern[1:], key[1:])
 }
 
-// remoteError is what went wrong on the way to a bucket.
+// remoteError holds what went wrong on the way to a bucket.
 type remoteError struct{ err error }
 
 func (e *remoteError) Error() string { return e.err.Error() }
 func (e *remoteError) Unwrap() error { return e.err }
 
-// tag tells the content of an object.
+// tag identifies the content of an object.
 func (f *file) tag() string {
 	if f.bucket == nil {
 		return ""
@@ -393,7 +393,7 @@ func (f *file) tag() string {
 	return fmt.Sprint(f.object.Tag, " ", f.object.Size, " ", f.object.Time.UnixNano())
 }
 
-// content is what the file has, which is as its info says.
+// content hashes the file, and checks that it is still as its info says.
 func (f *file) content() (s source, err error) {
 	info := f.info
 	switch {

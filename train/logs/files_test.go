@@ -28,7 +28,7 @@ func lines(from, to int) (s []string) {
 const csvHeader = "decision_id,action,reward,propensity,x_u\n"
 
 // What an argument stands for, and in which order.
-func TestFind(t *testing.T) {
+func TestFind_OrdersWhatAnArgumentStandsFor(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"logs/dt=1/b.csv", "logs/dt=1/a.parquet", "logs/dt=2/a.csv.gz", "logs/dt=2/_SUCCESS", "logs/dt=2/.a.csv.opl-cache", "logs/_tmp/x.csv", "logs/notes.txt", "logs/c[1].csv", "z.csv", "logs/dt=10/deep/er/y.jsonl"} {
 		write(t, name, "x")

@@ -39,7 +39,7 @@ type Unpack struct {
 	Open  func(r io.Reader) (io.Reader, error)
 }
 
-// packings are the endings of packed files, after that of the format.
+// packings lists the endings of packed files, which follow that of the format.
 var packings = []string{"gz", "zst"}
 
 // Formats returns the names of all formats, in a sentence.
@@ -110,7 +110,7 @@ func formatOf(path string) (f *format, packed string) {
 	return findFormat(func(f *format) bool { return slices.Contains(f.endings, ending) }), packed
 }
 
-// formatOf is formatOf with the formats of other modules, which are packed JSON Lines.
+// formatOf also knows the formats of other modules, which it takes as packed JSON Lines.
 func (o *Options) formatOf(path string) (f *format, packed string) {
 	ending := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
 	if _, other := o.Unpack[ending]; !other {

@@ -66,7 +66,7 @@ func FormulaReads(text string) (names []string, err error) {
 	return names, nil
 }
 
-// linear is an expression as a formula.
+// linear turns an expression into a formula.
 func linear(e ast.Expr) (f *formula, err error) {
 	f = &formula{times: map[string]float64{}}
 	switch e := e.(type) {
@@ -94,7 +94,7 @@ func linear(e ast.Expr) (f *formula, err error) {
 	return f, err
 }
 
-// operation is a sum, or a product or quotient by a number.
+// operation computes a sum, or a product or quotient by a number.
 func operation(e *ast.BinaryExpr) (*formula, error) {
 	f, err := linear(e.X)
 	if err != nil {
@@ -145,7 +145,7 @@ func (f *formula) scale(by float64) {
 	}
 }
 
-// outcome is the column of the outcome that a column of the formula is read as.
+// outcome returns the outcome's column as which a column of the formula is read.
 func (f *formula) outcome(column string) string {
 	if IsOutcome(column) {
 		return column
@@ -153,7 +153,7 @@ func (f *formula) outcome(column string) string {
 	return "reward_" + column
 }
 
-// reads reports a column of the formula; of nil none.
+// reads reports whether the formula has a column. A nil formula has none.
 func (f *formula) reads(column string) bool { return f != nil && f.times[column] != 0 }
 
 // formulate sets the range of a reward that is computed, by interval arithmetic over those of its columns.

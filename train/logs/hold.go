@@ -56,8 +56,8 @@ func (m Rows32) Row32(i int, dst []float32) { copy(dst, m.Placed32(i)) }
 // Ahead asks memory for row i.
 func (m Rows32) Ahead(i int) { simd.Prefetch(m.Placed32(i)) }
 
-// held are contexts whose norms, and, where there is room, 32-bit vectors, are in memory. What is not is made anew
-// when asked for, like the 64-bit vectors of certificates.
+// held keeps the norms of contexts in memory, and their 32-bit vectors if there is room. It makes everything else
+// anew when asked for it, such as the 64-bit vectors of certificates.
 type held struct {
 	Contexts
 	rows   Rows32    // without Data: no room

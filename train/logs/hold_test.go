@@ -8,7 +8,7 @@ import (
 )
 
 // Contexts that are held give the numbers of those that they hold, with room and without, and rows of 32 bits are not copied.
-func TestHold(t *testing.T) {
+func TestHold_KeepsTheNumbersOfContexts(t *testing.T) {
 	x := Rows64{Width: 3, Data: []float64{.1, 2, -3, 0, 0, 0, math.Pi, 1e-300, 7}}
 	single := Rows32{Width: 3, Data: []float32{.1, 2, -3, 0, 0, 0, math.Pi, 1, 7}}
 	for _, c := range []struct {

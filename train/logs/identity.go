@@ -159,7 +159,7 @@ func (l *Log) RoundedHashes(round func([]float64), rows []int, offered bool) []u
 	return hashes
 }
 
-// described are the hashes of what some of the items are described by, nil: all; 0 of a catalogue's.
+// described returns hashes of the descriptions of some items (nil: all), 0 for those of a catalogue.
 func (t *items) described(round func([]float64), some []bool) []uint64 {
 	whole := round == nil && some == nil
 	if h := t.plain.Load(); h != nil && whole {
@@ -207,7 +207,7 @@ func (v *named) hashes(dst []uint64, round func([]float64), row func(i int) ([]u
 	})
 }
 
-// contextHash is what the bits of a value add to the hash of a context.
+// contextHash returns what the bits of a value add to the hash of a context.
 func contextHash(name, bits uint64) uint64 { return mix(name ^ bits*0x9e3779b97f4a7c15) }
 
 // content hashes rows: context, action, cost and propensity.
@@ -226,7 +226,7 @@ func (l *Log) content() []uint64 {
 	return keys
 }
 
-// hashOf is the xxHash64 of numbers.
+// hashOf returns the xxHash64 of numbers.
 func hashOf(numbers ...uint64) uint64 {
 	b := make([]byte, 0, 64)
 	for _, v := range numbers {

@@ -9,7 +9,7 @@ import (
 	"opl/policies/features"
 )
 
-// items are what the actions of a log are described by: an item is an action with the
+// items holds the descriptions of a log's actions: an item is an action with the
 // features that it had in some rows. No two items of a log are alike.
 type items struct {
 	named
@@ -20,7 +20,7 @@ type items struct {
 	plain atomic.Pointer[[]uint64] // see described, once these are known
 }
 
-// rounded is contexts rounded to 32 bits.
+// rounded rounds contexts to 32 bits.
 type rounded struct{ Contexts }
 
 func (r rounded) Row64(i int, dst []float64) {
@@ -125,7 +125,7 @@ func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
 	return r, nil
 }
 
-// items are those of the log; of one whose actions are not described, K of nothing.
+// items returns those of the log. If its actions are not described, these are K empty ones.
 func (l *Log) items() *items {
 	if l.Choices != nil && l.Choices.items != nil {
 		return l.Choices.items

@@ -45,7 +45,7 @@ func Lazily(x Contexts, layers []features.Layer) (Contexts, error) {
 	return &through{Contexts: x, net: features.NewNet(layers), dim: d}, nil
 }
 
-// through is contexts by layers, computed when they are asked for.
+// through passes contexts through layers when they are asked for.
 type through struct {
 	Contexts // φ(x)
 	net      *features.Net
@@ -76,7 +76,7 @@ func (t *through) Row32(i int, dst []float32) {
 
 func (t *through) Norm(i int) float64 { return norm(t, i) }
 
-// norm is ‖φ(x_i)‖₂ of contexts that keep none.
+// norm computes ‖φ(x_i)‖₂ for contexts that keep no norms.
 func norm(x Contexts, i int) float64 {
 	phi := make([]float64, x.Dim())
 	x.Row64(i, phi)

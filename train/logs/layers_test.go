@@ -11,7 +11,7 @@ import (
 
 // Contexts through layers of each kind are what a policy file makes of them, on any number of threads, held in memory or
 // computed when they are asked for.
-func TestThrough(t *testing.T) {
+func TestThrough_GivesWhatAPolicyFileComputes(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 30))
 	x := Rows64{Width: 3}
 	for range 3 * 300 {

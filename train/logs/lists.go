@@ -26,7 +26,7 @@ type Lists struct {
 	Assume, SlotWeights string
 }
 
-// subset are the lists of some rows.
+// subset returns the lists of some rows.
 func (s *Lists) subset(rows []int) *Lists {
 	if s == nil {
 		return nil
@@ -80,7 +80,7 @@ func (l *Log) listGroup(i int) string {
 	return id[:max(0, strings.LastIndexByte(id, '/'))]
 }
 
-// listGroups are the hashes of groups that are lists, by their numbers after those that have names.
+// listGroups returns the hashes of groups that are lists, whose numbers follow those of groups with names.
 func (l *Log) listGroups(named []uint64) []uint64 {
 	if l.Lists == nil || len(named) == 0 {
 		return named
@@ -116,7 +116,7 @@ func (l *Log) ByList(starts []int, cost, joint []float64, group []int32) *Log {
 	return out
 }
 
-// shown is the list of the row being read.
+// shown holds the list of the row that is being read.
 type shown struct {
 	forms       []jsontext.Kind
 	ids         [][]byte
@@ -336,7 +336,7 @@ func (s *shown) offers(l, place int) bool {
 	return s.sets == nil || s.sets[l] == nil || slices.Contains(s.sets[l], place)
 }
 
-// listRow is what a row with a list has, from which those of its slots are made.
+// listRow holds a row with a list, from which the rows of its slots are made.
 type listRow struct {
 	row row
 	offers

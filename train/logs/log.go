@@ -190,7 +190,7 @@ func Numbered(k int) []string {
 	return names
 }
 
-// name stands before errors.
+// name returns what errors begin with.
 func (l *Log) name() string {
 	if path := l.Path(); path != "" {
 		return path
@@ -206,7 +206,7 @@ func (l *Log) Context(i int) int {
 	return l.Rows[i]
 }
 
-// contexts is how many contexts there are, −1: none.
+// contexts returns how many contexts there are, −1 if the log has none.
 func (l *Log) contexts() int {
 	switch {
 	case l.X != nil:
@@ -275,7 +275,7 @@ func (l *Log) View(rows []int, of func(Contexts) (Contexts, error)) (*Log, error
 	return l.WithContexts(x, at), err
 }
 
-// picked is some of the contexts.
+// picked is a selection of contexts.
 type picked struct {
 	Contexts
 	rows []int
@@ -308,7 +308,7 @@ func pick[T any](column []T, rows []int) []T {
 	return some
 }
 
-// Logger is a policy that logged rows.
+// Logger names a policy that logged rows.
 type Logger struct {
 	Policy string `json:"policy"` // its name or hash
 	Rows   int    `json:"rows"`   // that it logged

@@ -56,7 +56,7 @@ func TestFromLabels(t *testing.T) {
 }
 
 // Logs of the same examples share what tells their rows apart.
-func TestExamples(t *testing.T) {
+func TestLogs_ShareIdentitiesOfTheSameExamples(t *testing.T) {
 	x := logs.Rows64{Width: 1, Data: []float64{1, 1, 3}}
 	r := rand.New(rand.NewPCG(1, 2))
 	a := logs.FromLabels(x, []uint8{0, 1, 0}, []int{0, 1, 2}, []float64{0, 1}, 2, r)

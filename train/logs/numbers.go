@@ -38,7 +38,7 @@ type numbering struct {
 	families  map[string]numeric.Family
 }
 
-// drawn is the number of a row.
+// drawn holds the number of a row.
 type drawn struct {
 	number, density float64
 	hasDensity      bool
@@ -139,7 +139,7 @@ func (b *builder) family() error {
 	return nil
 }
 
-// all are the names of intervals and atoms.
+// all returns the names of intervals and atoms.
 func (n *numbering) all() []string {
 	of := *n.of
 	if !n.fixed {
@@ -182,7 +182,7 @@ func (l *Log) density(i int) bool {
 	return l.Numbers != nil && l.Numbers.Density[i] > 0 && !math.IsInf(l.Propensity[i], 0)
 }
 
-// subset is that of some rows.
+// subset returns the numbers of some rows.
 func (n *Numbers) subset(rows []int) *Numbers {
 	if n == nil {
 		return nil
@@ -190,7 +190,7 @@ func (n *Numbers) subset(rows []int) *Numbers {
 	return &Numbers{n.Of, pick(n.Value, rows), pick(n.Density, rows), pick(n.Transform, rows)}
 }
 
-// into is the log of other intervals and the same atoms, or more.
+// into returns the log with other intervals and the same atoms, or more.
 func (l *Log) into(of numeric.Actions, names []string) (*Log, error) {
 	out, numbers := *l, *l.Numbers
 	numbers.Of = of

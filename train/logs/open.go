@@ -69,7 +69,7 @@ type Options struct {
 	LoggedByFile bool
 }
 
-// Forms are how a file writes what it has.
+// Forms say in which forms a file writes its values.
 type Forms struct {
 	Delimiter string // of fields of CSV: one of , ; | and a tab; "": as the header has it
 	// "us", month/day/year, or "eu", day/month/year or day.month.year, beside what times are read by; "": neither

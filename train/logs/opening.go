@@ -21,7 +21,7 @@ import (
 	"opl/policies/wholefile"
 )
 
-// plan is what the options ask of a reader, checked.
+// plan holds what the options ask of a reader, checked.
 type plan struct {
 	o               *Options
 	listed          uint64 // hash of the catalogue's file
@@ -62,7 +62,7 @@ func (o *Options) plan(path string, format *format) (p *plan, err error) {
 	return p, nil
 }
 
-// memory is what is known before the first pass.
+// memory returns what is known before the first pass.
 func (p *plan) memory() (*memory, error) {
 	m := &memory{kinds: map[string]kind{}, reject: map[int]string{}}
 	for _, c := range p.o.Categories {
@@ -79,7 +79,7 @@ func (p *plan) memory() (*memory, error) {
 	return m, err
 }
 
-// as is the column of the schema that folders called name=value stand for; "": none.
+// as returns the column of the schema for which folders called name=value stand, "" for none.
 func (p *plan) as(name string) string {
 	as, renamed := p.renamed[name]
 	if !renamed && !p.taken[name] {
@@ -230,7 +230,7 @@ func (r *opening) key(o *Options) string {
 	return fmt.Sprintf("%s files %v %d %016x", k, o.LoggedByFile, r.passed, names.Sum64())
 }
 
-// cached finds the cache, if the files are as they were when it was written; nil: there is none.
+// cached returns the cache if the files are as they were when it was written, else nil.
 func (r *opening) cached() (*Log, error) {
 	keys, said := []string{r.key(r.o)}, *r.o
 	if len(r.o.Columns) == 0 && len(r.renamed) > 0 { // the same columns, if it was said that they are there
@@ -451,7 +451,7 @@ func (r *opening) unchanged(b *builder) error {
 	return nil
 }
 
-// statLog is the file of a log, which must be one that is read again.
+// statLog finds the file of a log, which must be one that can be read again.
 func statLog(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// offers are what the row being read offers, as it is written. The features of its actions
+// offers holds what the row being read offers, as it is written. The features of its actions
 // are in builder.items.
 type offers struct {
 	column string // that has them; "": there are none
@@ -23,7 +23,7 @@ type offers struct {
 	numbers []int32 // of each among builder.actions
 }
 
-// optionSets are the actions that rows offer, and what these are described by.
+// optionSets holds the actions that rows offer, and their descriptions.
 type optionSets struct {
 	offers      offers // of the row
 	serial      int    // of the row, that marks what it offers
@@ -34,7 +34,7 @@ type optionSets struct {
 	itemHash    []uint64
 }
 
-// id is the id of option j.
+// id returns the id of option j.
 func (o *offers) id(j int) []byte {
 	lo := 0
 	if j > 0 {
@@ -202,7 +202,7 @@ func (b *builder) options() (err error) {
 	return nil
 }
 
-// name is that of option j: its id, or its place from 1.
+// name returns the name of option j: its id, or its place from 1.
 func (o *offers) name(j int) string {
 	if o.named == 0 {
 		return strconv.Itoa(j + 1)
@@ -261,7 +261,7 @@ func (b *builder) offer() (logged, sum uint64) {
 	return logged, sum
 }
 
-// itemKey tells items apart: two hashes of seeds that nobody knows.
+// itemKey tells items apart by two hashes with secret seeds.
 type itemKey [2]uint64
 
 // item is the number of the item of an action, −1: of any, that has the values in

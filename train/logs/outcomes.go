@@ -35,7 +35,7 @@ func IsOutcome(name string) bool {
 	return false
 }
 
-// outcome is an outcome while it is read.
+// outcome holds an outcome while it is read.
 type outcome struct {
 	column string
 	values spill
@@ -78,7 +78,7 @@ func (b *builder) outcome(c *column, form jsontext.Kind, s []byte, v float64) {
 	r.outcomes[c.slot] = v
 }
 
-// appendOutcomes appends those of the row.
+// appendOutcomes appends the outcomes of the row.
 func (b *builder) appendOutcomes() {
 	for i, o := range b.outcomes {
 		v := math.NaN()
@@ -89,7 +89,7 @@ func (b *builder) appendOutcomes() {
 	}
 }
 
-// outcomeHeader is an outcome in a cache.
+// outcomeHeader describes an outcome in a cache.
 type outcomeHeader struct {
 	Column string `json:"column"`
 	Text   string `json:"text,omitempty"` // see Outcome
@@ -118,7 +118,7 @@ func (l *Log) declare(ranges map[string]Units, atRandom []string) error {
 	return nil
 }
 
-// valid reports a range of more than one number.
+// valid reports whether a range has more than one number.
 func (u Units) valid() bool { return u.Low < u.High && !math.IsInf(u.High-u.Low, 0) }
 
 func (u Units) refused(name string) error {
@@ -149,7 +149,7 @@ func (l *Log) outcome(name string) (found *Outcome, err error) {
 	return found, nil
 }
 
-// Beside is a log as an outcome shows it.
+// Beside presents a log with an outcome in place of the reward.
 type Beside struct {
 	*Log          // whose Cost is −1 where the outcome is best, and 0 where it is worst, or missing
 	Of    Outcome // whose Range is known

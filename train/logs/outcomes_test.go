@@ -99,7 +99,7 @@ func outcomeLog(t *testing.T, name string) string {
 }
 
 // Every format gives the outcomes of the same rows, read anew and from the cache.
-func TestOutcomes(t *testing.T) {
+func TestOutcomes_AreReadFromEveryFormat(t *testing.T) {
 	for _, name := range []string{"log.csv", "log.csv.gz", "log.jsonl", "log.parquet"} {
 		path := outcomeLog(t, name)
 		for _, how := range []string{"read", "cached"} {

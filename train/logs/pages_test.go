@@ -12,7 +12,7 @@ import (
 
 // Rows are the same in every order of reading, dense ones and sparse ones, whether they
 // come from the mapping or from the file.
-func TestOrder(t *testing.T) {
+func TestRows_AreTheSameInEveryOrderOfReading(t *testing.T) {
 	const n = 500
 	for _, layout := range []string{"dense", "sparse"} {
 		path := filepath.Join(t.TempDir(), "log.parquet")

@@ -23,7 +23,7 @@ type parquetReader struct {
 	cells  []parquetCell
 }
 
-// leaf is a column of the file that holds values.
+// leaf describes a column of the file that holds values.
 type leaf struct {
 	column   *column
 	list     bool
@@ -176,7 +176,7 @@ func (r *parquetReader) next(b *builder) error {
 	return r.row(b, k, row)
 }
 
-// raw is the row as a JSON object.
+// raw returns the row as a JSON object.
 func (r *parquetReader) raw() []byte {
 	m := map[string]any{}
 	k, at := r.blocks.block, r.blocks.at-1

@@ -40,7 +40,7 @@ type leafReader struct {
 	values  leafValues // or else their values
 }
 
-// leafValues are a leaf's values in rows.
+// leafValues holds a leaf's values, row by row.
 type leafValues struct {
 	values []parquet.Value
 	ends   []int // of each row's
@@ -212,7 +212,7 @@ func (k *rowBlock) columns(w *wide, all []*leafReader, cells []parquetCell, n in
 	})
 }
 
-// row are the values of row i.
+// row returns the values of row i.
 func (v *leafValues) row(i int) []parquet.Value {
 	from := 0
 	if i > 0 {
@@ -288,7 +288,7 @@ func (l *leafReader) open() error {
 	return nil
 }
 
-// floats are the numbers of a page that has no dictionary, those of 64 bits in its own memory.
+// floats returns the numbers of a page without a dictionary, those of 64 bits in the page's memory.
 func (l *leafReader) floats(page parquet.Page) []float64 {
 	data := page.Data()
 	switch l.parquet {

@@ -12,7 +12,7 @@ import (
 
 // The functions of this file make cells of the values that leaves have in a row.
 
-// wrong is a cell that is none, for a reason.
+// wrong is a cell that could not be read, with the reason.
 func (k *rowBlock) wrong(format string, args ...any) blockCell {
 	from := len(k.text)
 	k.text = fmt.Appendf(k.text, format, args...)

@@ -113,7 +113,7 @@ func written(t *testing.T, o ...parquet.WriterOption) []byte {
 
 // Files of every codec and version of pages are read as they were written; damaged anywhere, none takes much
 // memory. OPL_LONG=1 damages each byte of them.
-func TestPages(t *testing.T) {
+func TestParquet_ReadsEveryCodecAndPageVersion(t *testing.T) {
 	want, schema := pageRows(200), parquet.SchemaOf(pageRow{})
 	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw, &parquet.Brotli} {
 		for version := 1; version <= 2; version++ {

@@ -101,7 +101,7 @@ func numbers(k int) (s []string) {
 }
 
 // What is wrong is said, with its place, whatever it is.
-func TestBroken(t *testing.T) {
+func TestOpen_SaysWhatIsWrongAndWhere(t *testing.T) {
 	const head = "action,reward,propensity,x_a\n"
 	const ok = "0,1,0.5,2\n1,0,0.5,3\n"
 	for _, c := range []struct{ name, file, text, want string }{
@@ -268,7 +268,7 @@ func TestBroken(t *testing.T) {
 }
 
 // A file that is cut off is an error in every packing, never a shorter log.
-func TestTruncated(t *testing.T) {
+func TestOpen_RefusesATruncatedFile(t *testing.T) {
 	for _, ending := range []string{"csv.gz", "csv.zst", "parquet"} {
 		path := filepath.Join(t.TempDir(), "l."+ending)
 		writeAs(t, path, strings.TrimSuffix(strings.TrimSuffix(ending, ".gz"), ".zst"), newWorld(3, 3, 1), 3000)
@@ -286,7 +286,7 @@ func TestTruncated(t *testing.T) {
 }
 
 // What is odd but right is read, and what it means is noted.
-func TestRead(t *testing.T) {
+func TestOpen_ReadsWhatIsOddAndNotesIt(t *testing.T) {
 	for _, c := range []struct {
 		name, file, text string
 		o                Options
@@ -356,7 +356,7 @@ func TestRead(t *testing.T) {
 }
 
 // Times of all kinds are the same time.
-func TestTimes(t *testing.T) {
+func TestOpen_ReadsTimesOfAllKinds(t *testing.T) {
 	for _, s := range []string{"2019-11-24T00:00:02.5Z", "2019-11-24 00:00:02.500000+00:00", "2019-11-24T01:00:02.5+01:00", "2019-11-24 00:00:02.5", "1574553602.5", "1574553602500", "1574553602500000", "1574553602500000000"} {
 		l := mustOpen(t, write(t, "l.csv", "action,cost,timestamp\n0,-1,"+s+"\n1,0,"+s+"\n"), Options{})
 		if got := l.Time[0]; got != 1574553602500000000 {
@@ -366,7 +366,7 @@ func TestTimes(t *testing.T) {
 }
 
 // Rewards of any range become costs.
-func TestRange(t *testing.T) {
+func TestOpen_TurnsRewardsIntoCosts(t *testing.T) {
 	o := Options{RewardMin: -1, RewardMax: 3}
 	l := mustOpen(t, write(t, "l.csv", "action,reward\n0,-1\n1,3\n1,1\n"), o)
 	if !slices.Equal(l.Cost, []float64{0, -1, -0.5}) || math.Signbit(l.Cost[0]) {
@@ -464,7 +464,7 @@ func TestBadRowsAlone(t *testing.T) {
 }
 
 // A cache is used while the file is the same, and only then; a damaged one is made again.
-func TestCache(t *testing.T) {
+func TestCache_ServesWhileTheFileIsTheSame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.csv")
 	writeAs(t, path, "csv", newWorld(3, 3, 1), 50)
 	cache := filepath.Join(filepath.Dir(path), ".l.csv.opl-cache")
@@ -565,7 +565,7 @@ func TestCacheElsewhere(t *testing.T) {
 
 // What is to be written must not be written over the log, nor over a file of something
 // else, and what is no file is refused with a reason.
-func TestSpares(t *testing.T) {
+func TestOpen_WritesOverNoOtherFile(t *testing.T) {
 	const text = "action,reward\n0,1\n1,7\n1,1\n"
 	path := write(t, "l.csv", text)
 	dir := filepath.Dir(path)
@@ -610,7 +610,7 @@ func TestSpares(t *testing.T) {
 }
 
 // Reading stops when it is told to.
-func TestCancel(t *testing.T) {
+func TestOpen_StopsWhenCancelled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.csv")
 	writeAs(t, path, "csv", newWorld(1, 2, 1), 2000)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -622,7 +622,7 @@ func TestCancel(t *testing.T) {
 
 // A policy given as the logging policy fills all propensities, and must agree with those
 // that were logged.
-func TestLogging(t *testing.T) {
+func TestLoggingPolicy_FillsAllPropensities(t *testing.T) {
 	path := write(t, "l.csv", "action,reward,propensity,x_a\n0,1,0.25,1\n1,0,0.1,9\n")
 	policy := func(x []features.Value, _ []Offer, dst []float64) error {
 		dst[0] = 0.25
@@ -643,7 +643,7 @@ func TestLogging(t *testing.T) {
 }
 
 // Estimated propensities are near the true ones, and are known to be estimates.
-func TestEstimate(t *testing.T) {
+func TestEstimate_ComesNearTruePropensities(t *testing.T) {
 	w := newWorld(3, 3, 5)
 	rows := draw(w, 4000)
 	truth := make([][]float64, len(rows))
@@ -683,7 +683,7 @@ func TestEstimate(t *testing.T) {
 }
 
 // An encoder has the vocabulary and the scalings of its rows alone.
-func TestEncoder(t *testing.T) {
+func TestFitEncoder_ReadsItsRowsAlone(t *testing.T) {
 	l := mustOpen(t, write(t, "l.csv", "action,reward,propensity,x_c,x_n\n0,1,1,red,2\n1,1,1,blue,-4\n1,1,1,green,100\n"), Options{})
 	rows := []int{0, 1}
 	e, err := l.FitEncoder(rows, Scaling{Intercept: true})
@@ -733,7 +733,7 @@ func gz(t testing.TB, text string) string {
 }
 
 // A cache beside a packed log, and the same hash as unpacked.
-func TestPacked(t *testing.T) {
+func TestCache_LiesBesideAPackedLog(t *testing.T) {
 	text := "action,reward\n0,1\n1,1\n"
 	if a, b := mustOpen(t, write(t, "l.csv", text), Options{}), mustOpen(t, write(t, "l.csv.gz", gz(t, text)), Options{}); a.Hash() != b.Hash() {
 		t.Error("hashes differ")

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Shard is one of several parts of long work that know nothing of each other.
+// Shard numbers one of several parts of long work that run apart.
 type Shard struct {
 	Number int `json:"number"` // from 1 to Of
 	Of     int `json:"of"`
 }
 
-// MostShards is the number of shards that work may be cut into.
+// MostShards bounds the number of shards.
 const MostShards = 10_000
 
 // ParseShard reads 3/8, the third of eight, which may also be written 2+1/8: engines count their tasks from 0.

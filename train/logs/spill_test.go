@@ -7,7 +7,7 @@ import (
 )
 
 // A column has all that was written to it, in memory as long as that is short, in a file otherwise, whatever the pieces were.
-func TestSpill(t *testing.T) {
+func TestSpill_HasAllThatWasWritten(t *testing.T) {
 	for _, size := range []int{0, 1, spillBytes - 1, spillBytes, spillBytes + 1, 3 * spillBytes} {
 		var s spill
 		s.open(t.TempDir())

@@ -42,7 +42,7 @@ type Decision struct {
 	Row        int    // in its file, from 1, without the header
 }
 
-// Offer is an action that a row offers.
+// Offer describes an action that a row offers.
 type Offer = features.Offer
 
 // store is what a log that was read holds beside its columns: the named values of

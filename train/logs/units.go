@@ -9,7 +9,7 @@ import (
 // Units is the range of a log's rewards.
 type Units struct{ Low, High float64 }
 
-// At is a reward in [0, 1] in the log's units.
+// At turns a reward in [0, 1] into the log's units.
 func (u Units) At(reward float64) float64 { return u.Low + reward*u.Span() }
 
 // Span returns High − Low, or 1 if the range is not given.
@@ -20,10 +20,10 @@ func (u Units) Span() float64 {
 	return u.High - u.Low
 }
 
-// Of is At in words.
+// Of writes a reward in the log's units.
 func (u Units) Of(reward float64) string { return fmt.Sprintf("%.4g", u.At(reward)) }
 
-// Least is Of a lower bound, which is never rounded up.
+// Least writes a lower bound as Of does, and never rounds it up.
 func (u Units) Least(reward float64) string {
 	v := u.At(reward)
 	text := u.Of(reward)
@@ -33,7 +33,7 @@ func (u Units) Least(reward float64) string {
 	return text
 }
 
-// LeastWidth is Width of a lower bound, likewise.
+// LeastWidth writes a lower bound as Width does, and never rounds it up.
 func (u Units) LeastWidth(v float64) string {
 	text := u.Width(v)
 	if v *= u.Span(); !above(text, v) {
@@ -56,7 +56,7 @@ func place(v float64, digits int) float64 {
 	return math.Pow10(int(math.Floor(math.Log10(math.Abs(v)))) - digits + 1)
 }
 
-// Width is a difference of rewards, likewise.
+// Width writes a difference of rewards in the log's units.
 func (u Units) Width(v float64) string {
 	if v *= u.Span(); v > -100 && v < 100 {
 		return fmt.Sprintf("%.2g", v)

@@ -16,7 +16,7 @@ import (
 
 // A log whose propensities, rewards and names are written in other forms is that with the schema's, to the bit where the
 // form allows it, and from the cache; forms that do not fit are told with the setting that would.
-func TestForms(t *testing.T) {
+func TestOtherForms_GiveTheSameLog(t *testing.T) {
 	dir := t.TempDir()
 	read := func(text, name string, o logs.Options) (*logs.Log, error) {
 		path := filepath.Join(dir, name)

@@ -184,7 +184,7 @@ func TestWriterLeavesNothing(t *testing.T) {
 }
 
 // Decisions that are missing are counted in every format, and a log that lacks some certifies nothing.
-func TestUnrewarded(t *testing.T) {
+func TestUnrewardedDecisions_CertifyNothing(t *testing.T) {
 	for _, ending := range []string{"csv", "jsonl", "parquet", "csv.gz"} {
 		path := filepath.Join(t.TempDir(), "l."+ending)
 		w, err := Create(path, WriterOptions{Actions: []string{"a", "b"}, Unrewarded: true})

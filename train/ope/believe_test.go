@@ -26,7 +26,7 @@ func weighing(w []float64) (*logs.Log, ope.Target) {
 }
 
 // The tail of Pareto weights of shape k is found; weights of few values have none.
-func TestTail(t *testing.T) {
+func TestTail_FindsTheShapeOfParetoWeights(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for _, k := range []float64{0.2, 0.5, 1.2} {
 		mean := 0.0
@@ -74,7 +74,7 @@ func TestTail(t *testing.T) {
 }
 
 // What is believed: sndr with a model, snips without, what there is otherwise; nothing where weights are beyond it.
-func TestBelieve(t *testing.T) {
+func TestBelieve_TakesSNDRWithAModel(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.3)
 	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 2000, 1)
 	l.X = oneHot(xs, 6)
@@ -134,7 +134,7 @@ func TestBelieve(t *testing.T) {
 }
 
 // Mass on actions that the log never took, or could not take, is counted.
-func TestUncovered(t *testing.T) {
+func TestUncovered_CountsActionsNeverLogged(t *testing.T) {
 	l := &logs.Log{Actions: logs.Numbered(4)}
 	for i := range 400 {
 		l.Action, l.Cost, l.Propensity = append(l.Action, int32(i%2)), append(l.Cost, -float64(i/2%2)), append(l.Propensity, 0.5)

@@ -58,7 +58,7 @@ func middles(t *testing.T) *policyfile.Policy {
 
 // The kernels of a curve, and of a policy that plays one number in each context, are those of another program: sums
 // over rows, as they are written, with masses by Simpson's rule, which is exact for them.
-func TestCurve(t *testing.T) {
+func TestCurve_AgreesWithAnotherProgram(t *testing.T) {
 	log, mean := doses(t, 3000, 8, 1)
 	p := middles(t)
 	got, err := Curve(log, provenance.Within(log, 1), CurveOptions{Delta: .05, Gamma: 1, Model: RewardModels()[0],

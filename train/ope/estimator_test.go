@@ -13,7 +13,7 @@ import (
 
 // An estimator and a weight of one's own stand beside those of opl: with values,
 // errors, gains and differences, a hyperparameter, a model.
-func TestOwn(t *testing.T) {
+func TestOwnEstimator_StandsBesideTheStandardOnes(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 400, 1)
 	short := ope.Estimator{Name: "short", About: "mean of min(w, 2) r", Biased: true, Of: func(d *ope.Data, _ float64) ope.Value {
@@ -72,7 +72,7 @@ func TestOwn(t *testing.T) {
 }
 
 // Hyperparameters have domains.
-func TestWith(t *testing.T) {
+func TestHyperparameters_HaveDomains(t *testing.T) {
 	for _, e := range ope.Estimators() {
 		for _, h := range []float64{0, -1, 1.5, math.NaN(), math.Inf(1)} {
 			if h == 1.5 && e.Hyper != nil && e.Hyper.High > 1 {
@@ -115,7 +115,7 @@ func TestNoWeight(t *testing.T) {
 
 // Hyperparameters that rows choose are what they are said to be: the λ of sg solves its equation, those of
 // shrunk weights have the least se² + (difference to dr)².
-func TestChosen(t *testing.T) {
+func TestHyperparameters_AreChosenByTheRows(t *testing.T) {
 	w := newWorld(3, 6, 4, 1.2)
 	l, xs := w.log(rand.New(rand.NewPCG(4, 2)), 500, 1)
 	target := w.target("a", w.pi, xs)

@@ -149,7 +149,7 @@ func TestBettingAlike(t *testing.T) {
 }
 
 // The bootstrap's interval is of the values of the estimator on rows that are drawn anew, groups as a whole.
-func TestBootstrap(t *testing.T) {
+func TestBootstrap_DrawsWholeGroups(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 60, 3)
 	var values, on []float64

@@ -17,7 +17,7 @@ import (
 
 // A target that all rows taught is marked, and no estimate of it is recommended; of one that some rows taught the others
 // serve, alone.
-func TestLearned(t *testing.T) {
+func TestTaughtTarget_IsMarkedAndNotRecommended(t *testing.T) {
 	w := newWorld(1, 5, 4, .5)
 	l, xs := w.log(rand.New(rand.NewPCG(3, 3)), 2000, 1)
 	rows := make([]int, l.Len())
@@ -58,7 +58,7 @@ func TestLearned(t *testing.T) {
 }
 
 // The star is of the estimator with the smaller standard error; of the policy that logged the rows, of none that reads a model.
-func TestStar(t *testing.T) {
+func TestStar_MarksTheSmallerStandardError(t *testing.T) {
 	w := newWorld(1, 5, 4, .5)
 	l, xs := w.log(rand.New(rand.NewPCG(4, 4)), 2000, 1)
 	rounded, scaled := slices.Clone(w.pi0), slices.Clone(w.pi0)
@@ -119,7 +119,7 @@ func TestWithinNoise(t *testing.T) {
 }
 
 // Averaged models predict the mean of what their seeds do.
-func TestAveraged(t *testing.T) {
+func TestAveraged_PredictsTheMeanOfItsSeeds(t *testing.T) {
 	given := func(seed uint64) ope.Model {
 		return func(dst []float64, i int) {
 			for a := range dst {

@@ -26,7 +26,7 @@ func regression(n, d int) (*logs.Log, logs.Rows64) {
 
 // Logistic is at the minimum of its loss over the rows of other folds, of which the prediction of the action
 // without rows tells the mean.
-func TestLogistic(t *testing.T) {
+func TestLogistic_MinimizesItsLossOnOtherFolds(t *testing.T) {
 	const n, d, folds, penalty = 200, 4, 3, 0.7
 	l, x := regression(n, d)
 	m, err := ope.Logistic(l, ope.ModelOptions{Folds: folds, Penalty: penalty, Seed: 2})

@@ -13,29 +13,29 @@ import (
 //
 //	w(x,e) = Σ_a π(a|x) p(e|a) / Σ_a π₀(a|x) p(e|a)
 //
-// over the actions that the row offers. e is the cluster of the action's features, p(e|a) 0 or 1:
-// of C clusters by k-means of the features, or the features themselves where there are no more than
+// over the actions that the row offers. e is the class of the action by its features, p(e|a) 0 or 1:
+// of C classes by k-means of the features, or the features themselves where there are no more than
 // C that differ. It is biased as rewards depend on actions beyond e, and varies less than ips as e
 // takes fewer values. C in (1, 10000], by default 100. Saito & Joachims (2022), eq. 6. It asks for
 // π₀ of all that is offered.
 func MIPS() Estimator {
 	return Estimator{Name: "mips", About: "mean of w r, w = Σ_a π 1{a in e}/Σ_a π₀ 1{a in e}, e the logged " +
-		"action's cluster of features, of C", Biased: true, OnRequest: true, Marginal: true,
+		"action's class by its features, of C", Biased: true, OnRequest: true, Marginal: true,
 		Hyper: &Hyper{Default: func(*Data) float64 { return 100 }, Low: 1, High: 1e4, ByCount: true},
-		Of: func(d *Data, clusters float64) Value {
-			w := d.Marginal(int(clusters))
+		Of: func(d *Data, classes float64) Value {
+			w := d.Marginal(int(classes))
 			return d.Mean(func(i int) float64 { return w[i] * d.R[i] })
 		}}
 }
 
-// marginal gives the weights w(x_i, e_i) of a target for a number of clusters.
-func (t *sample) marginal(target Target) func(clusters int) []float64 {
+// marginal gives the weights w(x_i, e_i) of a target for a number of classes.
+func (t *sample) marginal(target Target) func(classes int) []float64 {
 	made := map[int][]float64{}
-	return func(clusters int) []float64 {
-		if w, ok := made[clusters]; ok {
+	return func(classes int) []float64 {
+		if w, ok := made[classes]; ok {
 			return w
 		}
-		of, w, scratch := t.clusters(clusters), make([]float64, t.n), make([]float64, t.log.MostOptions())
+		of, w, scratch := t.classes(classes), make([]float64, t.n), make([]float64, t.log.MostOptions())
 		for i := range w {
 			row, pi0, chosen := scratch[:t.log.Options(i)], t.log.Pi0(i), t.log.Chosen(i)
 			if err := target.Row(row, i); err != nil { // it was read before
@@ -51,15 +51,15 @@ func (t *sample) marginal(target Target) func(clusters int) []float64 {
 			}
 			w[i] = above / below
 		}
-		made[clusters] = w
+		made[classes] = w
 		return w
 	}
 }
 
 const lloyd = 20 // iterations of k-means at most
 
-// clusters is e of each item, from 0. They are learned by k-means++ and Lloyd's iterations from 20,000 items.
-func (t *sample) clusters(most int) []int32 {
+// classes is e of each item, from 0. They are learned by k-means++ and Lloyd's iterations from 20,000 items.
+func (t *sample) classes(most int) []int32 {
 	if of, ok := t.of[most]; ok {
 		return of
 	}
@@ -92,7 +92,7 @@ func (t *sample) clusters(most int) []int32 {
 	return of
 }
 
-// kmeans gives the cluster of each row of x [n×p]; same is which of the distinct rows a row is.
+// kmeans returns the class of each row of x [n×p]; same is which of the distinct rows a row is.
 func kmeans(x []float64, p int, same []int32, distinct []int, k int, r *rand.Rand) []int32 {
 	row := func(d int) []float64 { return x[distinct[d]*p : distinct[d]*p+p] }
 	far := func(a, b []float64) (s float64) {

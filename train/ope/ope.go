@@ -67,7 +67,7 @@ type Options struct {
 	Notes []string
 }
 
-// Estimate is one estimator's value of one policy.
+// Estimate holds one estimator's value of one policy.
 type Estimate struct {
 	Estimator string  `json:"method"`
 	Hyper     float64 `json:"hyperparameter,omitempty"` // 0: none

@@ -330,7 +330,7 @@ func TestAgainstNaive(t *testing.T) {
 // Limits: IPS is every regularized weight without regularization, SNIPS of the
 // logging policy is its mean reward, equal weights are none, DR of a model that is
 // right is DM, of one that is 0 IPS.
-func TestLimits(t *testing.T) {
+func TestEstimators_AgreeAtTheirLimits(t *testing.T) {
 	w := newWorld(5, 6, 4, 1)
 	l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 400, 1)
 	target := w.target("a", w.pi, xs)
@@ -373,7 +373,7 @@ func TestLimits(t *testing.T) {
 
 // Ridge predicts by the other folds alone, as the normal equations say, in its
 // primal and its dual form.
-func TestRidge(t *testing.T) {
+func TestRidge_PredictsByOtherFoldsAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	const n, k, folds, penalty = 90, 3, 4, 0.7
 	for _, d := range []int{3, 60} { // fewer features than rows of an action, and more
@@ -558,7 +558,7 @@ func TestCoverage(t *testing.T) {
 }
 
 // What cannot be estimated says why.
-func TestErrors(t *testing.T) {
+func TestEvaluate_SaysWhyItCannot(t *testing.T) {
 	ok := func() (*logs.Log, []ope.Target) {
 		return &logs.Log{Actions: logs.Numbered(2), Action: []int32{0, 1, 0}, Cost: []float64{-1, 0, 0}, Propensity: []float64{0.5, 0.5, 0.5}}, []ope.Target{{Name: "t", Logged: []float64{0.1, 0.9, 0.1}}}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // The same probabilities in every format are the same target.
-func TestOpen(t *testing.T) {
+func TestTarget_IsTheSameInEveryFormat(t *testing.T) {
 	log, dir := open(t, "decision_id,x_a,action,reward,propensity\nd1,1,no,1,0.5\nd2,2,yes,0,0.5\n")
 	row := make([]float64, 2)
 	yes := slices.Index(log.Actions, "yes")

@@ -110,7 +110,7 @@ func noted(t *testing.T, r ope.Result) ope.Result {
 }
 
 // Sums of shards give what all rows give, with groups and weights, and whatever the number of shards.
-func TestCombine(t *testing.T) {
+func TestCombine_GivesWhatAllRowsGive(t *testing.T) {
 	w := newWorld(1, 5, 4, 1)
 	for _, c := range []struct {
 		what string

@@ -14,7 +14,7 @@ import (
 
 // A first log taught π₁, which logged a second, which taught π₂: no row of the first may
 // certify π₂, nor any policy that π₂ logs for, however the first log is cut.
-func TestAncestors(t *testing.T) {
+func TestAncestors_NeverCertifyLaterPolicies(t *testing.T) {
 	learn := func(seed uint64, loggers ...*policyfile.Policy) *policyfile.Policy {
 		t.Helper()
 		return policy(t, mustLearn(t, world{seed: seed, ids: true}.log(t, 1000),

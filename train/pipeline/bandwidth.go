@@ -20,7 +20,7 @@ import (
 // not say them.
 var divisions = []int{4, 8, 16, 32}
 
-// Division is what windows of a share of the range promise on rows that teach.
+// Division says what windows of one width earn, by rows that teach.
 type Division struct {
 	Intervals int     `json:"intervals"` // windows that the range has room for
 	Value     float64 `json:"value"`     // estimated reward of the policy that plays the best window

@@ -99,7 +99,7 @@ func doors(t *testing.T, log *logs.Log, l *pipeline.Learned, p *policyfile.Polic
 
 // A log whose propensities are refuted, and the log that taught a policy, certify it through
 // no door of the library; another log does through all of those that the policy has an origin for.
-func TestDoors(t *testing.T) {
+func TestRefusedLog_CertifiesThroughNoDoor(t *testing.T) {
 	log := world{seed: 1, ids: true}.log(t, 1200)
 	o := pipeline.Options{Seed: 1, Settings: settings(1), Scaling: unit, Objective: "ls", Ancestry: pipeline.Ancestry{Prior: pipeline.LearnedPrior}}
 	l := mustLearn(t, log, o)

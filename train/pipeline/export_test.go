@@ -19,7 +19,7 @@ import (
 // What is read from an exported log is what memory has; and from it, with the logging
 // policy as the prior, Learn learns the policy of a run of compare, whose reward is
 // what IPS says on the exported test set.
-func TestExport(t *testing.T) {
+func TestExport_LearnsThePolicyOfCompare(t *testing.T) {
 	dir := t.TempDir()
 	path, test := filepath.Join(dir, "log.csv.zst"), filepath.Join(dir, "test.parquet")
 	e := &experiment.Runner{Library: library.Standard(), DataDir: filepath.Join("..", "..", "testdata", "mnist")}

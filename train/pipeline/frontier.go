@@ -15,7 +15,7 @@ type Frontier struct {
 	Points []Point `json:"points"`
 }
 
-// Point is a policy of the path.
+// Point holds a policy of the path, with what is guaranteed of it.
 type Point struct {
 	Lambda float64 `json:"lambda"` // weight of the outcome beside the reward's 1
 	// Decision at δ over the number of points M; what it says Together is at δ/(2M), so that all of the path holds.

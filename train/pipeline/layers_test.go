@@ -83,7 +83,7 @@ func productTruth(t *testing.T, p *policyfile.Policy) (sum float64) {
 
 // A layered policy is learned, written, read, served, certified on a later log, and is where
 // the next round starts.
-func TestLayers(t *testing.T) {
+func TestLayeredPolicy_GoesTheWholeWay(t *testing.T) {
 	log := productLog(t, 3000, 1, nil)
 	o := pipeline.Options{Seed: 1, Floor: .05, Settings: train.Settings{Epochs: 10, Representation: "mlp=32"}, Learners: []string{"layers"}}
 	l := mustLearn(t, log, o)
@@ -120,7 +120,7 @@ func TestLayers(t *testing.T) {
 		t.Errorf("the next round earns %v of %v, guaranteed %v", q, real, next.Certificate.Guaranteed())
 	}
 	var b bytes.Buffer
-	if err := render.Training(&b, l, "x.json"); err != nil || !strings.Contains(b.String(), "through a layer of 32 units") {
+	if err := render.Training(&b, l, nil, "x.json"); err != nil || !strings.Contains(b.String(), "through a layer of 32 units") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 }
@@ -177,7 +177,7 @@ func bar(r *rand.Rand) (x []features.Value, lies bool) {
 
 // Convolutions are learned where no linear policy earns more than a constant one, by the recipe and under a
 // posterior; the file holds them and certifies again to the same.
-func TestConvolutions(t *testing.T) {
+func TestConvolutions_LearnWhatLinearPoliciesCannot(t *testing.T) {
 	log := barLog(t, 2500, 1)
 	for _, o := range []pipeline.Options{
 		{Settings: train.Settings{Epochs: 12}, Learners: []string{"layers"}},

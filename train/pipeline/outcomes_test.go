@@ -96,7 +96,7 @@ func TestLearnOutcomes(t *testing.T) {
 }
 
 // A path goes from what earns the most to what keeps the outcome the best, and its bounds share δ.
-func TestTrace(t *testing.T) {
+func TestTrace_SharesDeltaAlongThePath(t *testing.T) {
 	o := pipeline.Options{Settings: train.Settings{Delta: .05}, Floor: .05, Policy: pipeline.Rules}
 	o.Requirements = []provenance.Requirement{{Name: "sick", Limit: -.02}}
 	path, err := pipeline.Trace(context.Background(), library.Standard(), clinic(t, 1500, 3), 3, o, func(int) {})

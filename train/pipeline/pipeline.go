@@ -28,13 +28,14 @@ import (
 	"opl/train/provenance"
 )
 
-// Learned is a policy learned from a log, and what is known of it.
+// Learned holds a policy that was learned from a log, and what is known of it.
 type Learned struct {
 	File      *policyfile.File
 	Policy    policies.Policy
 	Posterior policies.Posterior // of a mixture that of the last component
 	Training  Training
 	Log       inspect.Report
+	Judge     *provenance.Judge // of the log, without the windows that numbers were divided into
 	// Certificate is nil where nothing could be certified; Unproven then says why.
 	Certificate *provenance.Certificate
 	Unproven    string
@@ -141,7 +142,7 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	if o.Force {
 		l.judge.Force()
 	}
-	l.out.Log = l.judge.Found()
+	l.out.Log, l.out.Judge = l.judge.Found(), l.judge
 	if err := l.judge.Usable(); err != nil {
 		return nil, err
 	}

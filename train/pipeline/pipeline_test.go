@@ -263,7 +263,7 @@ func TestNoSupport(t *testing.T) {
 }
 
 // Rows divided by group or time stay together, and the file says so.
-func TestDivision(t *testing.T) {
+func TestDivision_KeepsGroupsTogether(t *testing.T) {
 	log := world{seed: 1, ids: true, groups: 5, times: true}.log(t, 1500)
 	if l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(1), Scaling: unit}); l.Training.Split != pipeline.ByGroup {
 		t.Errorf("a log with groups is divided by %s", l.Training.Split)
@@ -285,7 +285,7 @@ func TestDivision(t *testing.T) {
 }
 
 // Rows that taught the prior are not taken for witnesses, under whatever name.
-func TestCheating(t *testing.T) {
+func TestLearn_RefusesRowsThatTaughtThePrior(t *testing.T) {
 	w := world{seed: 1, ids: true, full: true, times: true}
 	l := mustLearn(t, w.log(t, 1500), pipeline.Options{Seed: 1, Settings: settings(2), Scaling: unit, Split: pipeline.ByTime})
 	p := policy(t, l)
@@ -393,7 +393,7 @@ func says(j *provenance.Judge, f *policyfile.File, log *logs.Log) string {
 
 // Every objective of the library learns, or says what it lacks; what a posterior
 // promises holds.
-func TestObjectives(t *testing.T) {
+func TestEveryObjective_LearnsOrSaysWhatItLacks(t *testing.T) {
 	full, logged := world{seed: 1, ids: true, full: true}.log(t, 1200), world{seed: 1, ids: true}.log(t, 1200)
 	needs := map[string]bool{"heuristic": true, "theorem1": true, "corollary1": true, "sakhi2": true, "pseudoloss": true}
 	for _, ob := range library.Standard().Objectives {
@@ -429,7 +429,7 @@ func TestObjectives(t *testing.T) {
 }
 
 // Priors: learned on the rows that teach, or from a file, whose rows do not certify.
-func TestPriors(t *testing.T) {
+func TestPriors_TakeTheirRowsFromCertifying(t *testing.T) {
 	w := world{seed: 1, ids: true, full: true}
 	log := w.log(t, 1500)
 	o := pipeline.Options{Objective: "ls", Seed: 1, Settings: train.Settings{Epochs: 2, PriorScales: []float64{1, .3}, LearningRate: .01}, Scaling: unit}
@@ -466,7 +466,7 @@ func TestPriors(t *testing.T) {
 
 // Training stops when hardly a row speaks for the policy, and keeps the policy of
 // the epoch before.
-func TestCollapse(t *testing.T) {
+func TestLearn_StopsBeforeWeightsCollapse(t *testing.T) {
 	log := world{seed: 1, ids: true, full: true}.log(t, 600)
 	o := pipeline.Options{Objective: "risk", Weight: "ips", Seed: 1, Settings: train.Settings{Epochs: 20, LearningRate: 1}, Scaling: unit, MinESS: -1}
 	free := mustLearn(t, log, o)
@@ -493,7 +493,7 @@ func TestCollapse(t *testing.T) {
 }
 
 // Estimated propensities teach and never certify.
-func TestEstimated(t *testing.T) {
+func TestEstimatedPropensities_NeverCertify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.csv")
 	w, err := logs.Create(path, logs.WriterOptions{Actions: []string{"a", "b"}, Names: []string{"x_0"}})
 	if err != nil {
@@ -568,7 +568,7 @@ func TestOptions(t *testing.T) {
 }
 
 // The objects in the file are JSON that reads back.
-func TestFile(t *testing.T) {
+func TestFile_HoldsJSONThatReadsBack(t *testing.T) {
 	log := world{seed: 1, ids: true, full: true}.log(t, 600)
 	log.RewardMin, log.RewardMax = -5, 5
 	l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(2), Scaling: unit})
@@ -593,7 +593,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	var text bytes.Buffer
-	if err := render.Training(&text, l, "x.json"); err != nil || !strings.Contains(text.String(), "guaranteed at least "+logs.Units{Low: -5, High: 5}.Least(g.Guaranteed)+" ") {
+	if err := render.Training(&text, l, nil, "x.json"); err != nil || !strings.Contains(text.String(), "guaranteed at least "+logs.Units{Low: -5, High: 5}.Least(g.Guaranteed)+" ") {
 		t.Errorf("%s%v", text.String(), err)
 	}
 }

@@ -29,8 +29,8 @@ const (
 	Doubted Verdict = "doubted"
 )
 
-// Certificate is what is guaranteed of a policy, with probability 1 − δ. A [Judge] makes
-// it, and nothing else does: what is read back, from a record or a policy file, is a
+// Certificate states what is guaranteed of a policy, with probability 1 − δ. A [Judge]
+// makes it, and nothing else does: what is read back, from a record or a policy file, is a
 // [Statement].
 type Certificate struct{ statement Statement }
 

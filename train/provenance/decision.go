@@ -32,7 +32,7 @@ type Requirement struct {
 	By string
 }
 
-// Answer is what several outcomes say of a policy together.
+// Answer says whether a policy is to ship, by several outcomes together.
 type Answer string
 
 // The answers.
@@ -45,7 +45,7 @@ const (
 	Undecided Answer = "undecided"
 )
 
-// Decision is what several outcomes of the same rows say of a policy.
+// Decision holds what several outcomes of the same rows say of a policy.
 //
 // "Ship" is an intersection–union test (Berger 1982): it is false only if one of the nulls holds, and then
 // the bound of that null has failed, at level δ. So every requirement is tested at δ, and δ is not shared.
@@ -61,7 +61,7 @@ type Decision struct {
 	Outcomes   []Outcome `json:"outcomes"` // the goal first
 }
 
-// Outcome is one of a decision, in units of its own.
+// Outcome holds one outcome of a decision, in its own units.
 type Outcome struct {
 	Name         string  `json:"name"`
 	Column       string  `json:"column"`

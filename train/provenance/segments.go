@@ -63,7 +63,7 @@ func (j *Judge) Segments(p *policyfile.Policy, segments [][]int, o Options) ([]f
 	return gains, nil
 }
 
-// Segment is rows whose contexts have the same value of a column.
+// Segment holds rows whose contexts have the same value of a column.
 type Segment struct {
 	Name string // the value; "(missing)": none
 	Rows []int

@@ -316,7 +316,7 @@ func TestBoostSmall(t *testing.T) {
 }
 
 // Cuts are ascending, keep apart what few values differ, and give the 0 of most rows a bin of its own.
-func TestCuts(t *testing.T) {
+func TestCuts_AreAscendingAndSeparateFewValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 11))
 	for _, n := range []int{1, 2, 10, 300, 5000} {
 		for name, draw := range map[string]func() float64{

@@ -156,7 +156,7 @@ func TestMultinomialAndConditional(t *testing.T) {
 }
 
 // Rows in groups are the rows of a wide matrix.
-func TestGrouped(t *testing.T) {
+func TestGrouped_FitsAsAWideMatrix(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 3))
 	const n, s, d, groups = 500, 2, 3, 3
 	g := &regress.Grouped{Shared: random(r, n, s), Own: random(r, n, d), Groups: groups}
@@ -183,7 +183,7 @@ func TestGrouped(t *testing.T) {
 }
 
 // Threads, and rows that do not fit into memory, change no bit.
-func TestDeterministic(t *testing.T) {
+func TestLogistic_IsTheSameForAnyNumberOfThreads(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 4))
 	const n, d = 20_000, 5
 	x, y := random(r, n, d), numbers(n, r.Float64)

@@ -57,7 +57,7 @@ func stored(t *testing.T) []train.Record {
 }
 
 // A figure, its points and the verdicts are made again from stored records.
-func TestRedraw(t *testing.T) {
+func TestWriteAll_RedrawsFromStoredRecords(t *testing.T) {
 	dir := t.TempDir()
 	recs := stored(t)
 	if err := WriteAll(dir, recs, PageOptions{DPI: smallDPI, Command: "opl plot made-up.jsonl"}); err != nil {
@@ -105,7 +105,7 @@ func TestRedraw(t *testing.T) {
 }
 
 // The points of a figure, by hand.
-func TestPoints(t *testing.T) {
+func TestPoints_AreThoseByHand(t *testing.T) {
 	recs := settle(synthetic(t, []string{"fig2"}, []string{"mnist"}, 2, 0), levels, falling)
 	for i, r := range recs {
 		recs[i].LoggingReward = .25
@@ -147,7 +147,7 @@ func withCurves(recs []train.Record) []train.Record {
 }
 
 // The order of records leaves no trace in any file.
-func TestOrder(t *testing.T) {
+func TestWriteAll_DoesNotDependOnOrder(t *testing.T) {
 	recs := withCurves(stored(t))
 	for _, r := range synthetic(t, []string{"fig5", "fig6"}, []string{"mnist"}, 2, .01) {
 		if r.Eta0 == 0 || r.Eta0 == .3 || r.Eta0 == .4 {
@@ -187,7 +187,7 @@ func TestOrder(t *testing.T) {
 }
 
 // A PDF carries no date but a fixed one, an SVG no text that needs a font.
-func TestFormats(t *testing.T) {
+func TestFigures_CarryNoDateAndNoFont(t *testing.T) {
 	recs := canonical(stored(t))
 	_, d := principles(paper, experiment.Figures()[0], recs)
 	pdf, err := d.Encode("pdf", 0)
@@ -211,7 +211,7 @@ func TestFormats(t *testing.T) {
 }
 
 // Values that are missing or not finite leave gaps, not panics.
-func TestHoles(t *testing.T) {
+func TestMissingValues_LeaveGaps(t *testing.T) {
 	recs := withCurves(synthetic(t, allFigures, []string{"mnist", "mine"}, 1, 0))
 	for i := range recs {
 		switch i % 7 {

@@ -92,7 +92,7 @@ func TestGolden(t *testing.T) {
 }
 
 // Text is as wide as the terminal at most, and whatever is no column there is said below.
-func TestWidth(t *testing.T) {
+func TestText_IsAsWideAsTheTerminalAtMost(t *testing.T) {
 	recs, again := records(), records()
 	for i := range recs {
 		recs[i].SampledReward, again[i].SampledReward, again[i].Seed = .4321, .4321, 2

@@ -215,7 +215,7 @@ func TestMissingHyper(t *testing.T) {
 
 // Three seeds whose differences are .1, .2 and .3: mean .2, sd .1, and with
 // t_{.975,2} = 4.30265 an interval of ± .24841.
-func TestInterval(t *testing.T) {
+func TestInterval_OfThreeSeedsByHand(t *testing.T) {
 	recs := synthetic(t, []string{"fig2", "fig3"}, []string{"mnist"}, 3, 0)
 	recs = settle(recs, levels, falling)
 	for i, r := range recs {

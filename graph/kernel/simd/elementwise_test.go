@@ -15,7 +15,7 @@ func same(a, b float32) bool { return a == b || a != a && b != b }
 
 // Elementwise kernels give the same numbers on both paths, at every length, and
 // write nothing beyond it.
-func TestElementwise(t *testing.T) {
+func TestElementwise_GivesTheSameNumbersOnBothPaths(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	r := rand.New(rand.NewPCG(1, 1))
 	for n := range 75 {
@@ -103,7 +103,7 @@ func TestElementwise(t *testing.T) {
 }
 
 // A float32 is above c if it is as a float64, whether c is a float32 or not.
-func TestAbove(t *testing.T) {
+func TestAbove_ComparesAsInFloat64(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	cs := []float64{0, math.Copysign(0, -1), .2, -.2, .25, 1e300, -1e300, 1e-300, -1e-300, math.MaxFloat32, -math.MaxFloat32, inf, -inf, nan}
 	var x []float32

@@ -30,7 +30,7 @@ func TestNormal32(t *testing.T) {
 }
 
 // Each column has one point in each stratum, and all orders are equally likely.
-func TestStrata(t *testing.T) {
+func TestStrata_HoldOnePointEachInEveryOrder(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 8, 32, 33, 100, 128} {
 		s := simd.NewStrata(n)
 		var all [][]uint32

@@ -9,7 +9,7 @@ import (
 )
 
 // Squares are those of a loop, with equals, infinities and NaN among them; nothing else is written.
-func TestPool2(t *testing.T) {
+func TestPool2_GivesTheMaximaOfALoop(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, s := range [][2]int{{1, 1}, {3, 1}, {2, 3}, {1, 8}, {4, 8}, {3, 16}, {2, 24}, {5, 10}} {
 		n, c := s[0], s[1]

@@ -11,7 +11,7 @@ import (
 )
 
 // Both paths are the plain sums, bit by bit.
-func TestAbreast(t *testing.T) {
+func TestAbreast_AddsAsAPlainLoopDoes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{1, 2, 3, 64, 101} {
 		for _, panels := range []int{1, 2, 5} {

@@ -8,7 +8,7 @@ import (
 )
 
 // Products of rows that lie anywhere are those of Gemm32, the same bits, in any number of parts and by every extension.
-func TestRows(t *testing.T) {
+func TestRows_GiveTheBitsOfGemm32WhereverTheyLie(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	numbers := func(n int) []float32 {
 		x := make([]float32, n)

@@ -17,7 +17,7 @@ func panics(f func()) (yes bool) {
 
 // A product that is scattered and gathered has the bits of that of the dense matrix, also where the sum is over
 // several blocks, and whatever the rest of the rows of a holds.
-func TestScatter(t *testing.T) {
+func TestScatter_GivesTheBitsOfTheDenseProduct(t *testing.T) {
 	if !simd.Scatters() {
 		return
 	}

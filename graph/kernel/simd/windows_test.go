@@ -36,7 +36,7 @@ func (w *Windows) lengths() (c, a, b int) {
 
 // Products are those of the formula, on every path; NaN, infinities and −0 come where they belong; what lies
 // between rows is left alone; the kernels of AVX-512 give the bits of those of AVX2.
-func TestWindows(t *testing.T) {
+func TestWindows_ComputeTheFormulaOnEveryPath(t *testing.T) {
 	defer func() { level = upTo(processor) }()
 	rng := rand.New(rand.NewPCG(21, 5))
 	for _, w := range windowShapes() {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestDo counts the calls of many calls of Do at once, some after the workers
+// TestDo_CallsEachPartOnce counts the calls of many calls of Do at once, some after the workers
 // have gone to sleep.
-func TestDo(t *testing.T) {
+func TestDo_CallsEachPartOnce(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	var wait sync.WaitGroup
 	for caller := range 6 {

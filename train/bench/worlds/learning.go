@@ -26,7 +26,7 @@ type Learner struct {
 	Learn func(ctx context.Context, log *logs.Log, seed uint64) (Learned, error)
 }
 
-// Learned is a policy that was learned, and what is guaranteed of it.
+// Learned holds a policy that was learned, and what is guaranteed of it.
 type Learned struct {
 	Policy     func(dst []float64, x []features.Value) error
 	Guaranteed float64 // lower bound on the reward; NaN: none
@@ -49,7 +49,7 @@ type Options struct {
 	Done    func(world string, n int, seed uint64, of map[string]float64) // after each log, nil: nobody is told
 }
 
-// Cell is a learner on the logs of a world and a number of rows.
+// Cell holds what a learner earned on logs of one world and number of rows.
 type Cell struct {
 	World      string    `json:"world"`
 	Rows       int       `json:"rows"`

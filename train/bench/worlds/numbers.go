@@ -8,7 +8,7 @@ import (
 	"opl/train/logs"
 )
 
-// Curve is what is true of a visit where actions are numbers.
+// Curve holds what is true of a visit where actions are numbers.
 type Curve struct {
 	Reward func(a float64) float64 // E[r | x, a]
 	Family string                  // of the numbers that are drawn, see numeric.ParseFamily

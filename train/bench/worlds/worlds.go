@@ -14,7 +14,7 @@ import (
 	"opl/train/logs"
 )
 
-// Visit is a context with what is true of it.
+// Visit holds a context with what is true of it.
 type Visit struct {
 	Context []features.Value // named values, as logs have them; a category v of column c is "c=v"
 	Mean    []float64        // [K] E[r | x, a], rewards are 0 or 1

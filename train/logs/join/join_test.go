@@ -114,7 +114,7 @@ func TestJoin(t *testing.T) {
 }
 
 // A log of two policies is joined for one of them.
-func TestPolicy(t *testing.T) {
+func TestJoin_TakesOnePolicyOfTwo(t *testing.T) {
 	b, err := os.ReadFile(servedLog(t, `{"context":{"age":1},"decision_id":"x"}`, `{"context":{"age":2},"decision_id":"y"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestLongLines(t *testing.T) {
 
 // Several files are one log, whatever their order; lines that are equal count once, zeros and
 // bad lines do not stop it.
-func TestFiles(t *testing.T) {
+func TestJoin_ReadsSeveralFilesAsOneLog(t *testing.T) {
 	b, err := os.ReadFile(servedLog(t, `{"context":{"age":1},"decision_id":"a"}`, `{"context":{"age":2},"decision_id":"b"}`, `{"context":{"age":3},"decision_id":"c"}`, `{"context":{"age":4},"decision_id":"d"}`))
 	if err != nil {
 		t.Fatal(err)

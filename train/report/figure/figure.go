@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Figure is rows of panels, and legends below them.
+// Figure holds rows of panels, and legends below them.
 type Figure struct {
 	Name    string // of its file
 	Panels  [][]*Panel
@@ -49,7 +49,7 @@ const (
 	Span               // a stretch of x, over the whole height, with a line at X
 )
 
-// Curve is points in the order of x, of which some may be missing: NaN.
+// Curve holds points in the order of x. A missing point is NaN.
 type Curve struct {
 	Name string // in the legend
 	Style

@@ -74,7 +74,7 @@ func TestTicks(t *testing.T) {
 }
 
 // A subscript takes less room than the digit it is.
-func TestScripts(t *testing.T) {
+func TestSubscripts_TakeLessRoomThanDigits(t *testing.T) {
 	sty := textStyle(10)
 	plain, sub, eta := sty.Width("η0"), sty.Width("η₀"), sty.Width("η")
 	if want := eta + scriptSize*(sty.Width("0")); math.Abs(float64(sub-want)) > 1e-9 || sub >= plain {

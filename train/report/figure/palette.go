@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Style is how a curve looks. Curves of one panel differ in colour, in dashes and
-// in marker, so that any one of the three is enough to tell them apart.
+// Style says how a curve looks. Curves of one panel differ in colour, in dashes and in
+// marker, so that any one of the three is enough to tell them apart.
 type Style struct {
 	Color  color.NRGBA
 	Dashes []vg.Length
@@ -48,7 +48,7 @@ var categories = []Style{
 	{Color: rgb(0x56B4E9), Marker: pentagon, Dashes: []vg.Length{8, 2}},
 }
 
-// Categories are so many styles before [Category] takes open markers, too.
+// Categories counts the styles before [Category] takes open markers, too.
 var Categories = len(categories)
 
 // Category returns the style of the i-th of unordered curves. After the colours are

@@ -39,7 +39,7 @@ type Page struct {
 	Data     any // the same for programs, as encoding/json writes it
 }
 
-// Tone is how a verdict or a check speaks.
+// Tone says whether a verdict or a check speaks for or against.
 type Tone int
 
 // The tones.
@@ -71,7 +71,7 @@ type Section struct {
 	Notes   []string // paragraphs in small type
 }
 
-// Fact is a name with what is said of it.
+// Fact pairs a name with what is said of it.
 type Fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -105,7 +105,7 @@ type Made struct {
 	Settings []Fact `json:"settings,omitempty"`
 }
 
-// File is a file that was read.
+// File names a file that was read.
 type File struct {
 	Name   string `json:"name"`
 	Role   string `json:"role"`

@@ -60,7 +60,7 @@ func part(t *testing.T, s, from, to string) string {
 
 // Hostile texts end no element and start none, the JSON is what went in, and the policy lets the page's own script and
 // style run, and nothing else.
-func TestHostile(t *testing.T) {
+func TestPage_LetsHostileTextsStartNoElement(t *testing.T) {
 	s := written(t, hostilePage())
 	for _, bad := range []string{"<script>alert", "<img", "<svg onload", "<!--", "{{", " style=\"", "http:", "https:", "\x00"} {
 		if strings.Contains(strings.ReplaceAll(s, "{{.JSON}}", ""), bad) {
@@ -111,7 +111,7 @@ func TestHostile(t *testing.T) {
 }
 
 // Numbers of a column are to the right; texts that only begin like numbers are none, and long ones are cut.
-func TestLay(t *testing.T) {
+func TestTable_AlignsNumbersToTheRight(t *testing.T) {
 	long := strings.Repeat("é", 200)
 	l := lay(Table{Head: []string{"name", "value", "time", "gap"}, Rows: [][]string{{"1", "−.5 ± 2", "2026-03-01", "—"}, {long, "1e-3", "2026-03-02", ""}}})
 	var numbers []bool
@@ -131,7 +131,7 @@ func TestLay(t *testing.T) {
 }
 
 // Colours stand out from both backgrounds.
-func TestContrast(t *testing.T) {
+func TestColours_StandOutFromBothBackgrounds(t *testing.T) {
 	var ink inks
 	for i := range 6 {
 		ink.class(figure.Category(i).Color)
@@ -155,7 +155,7 @@ func TestContrast(t *testing.T) {
 }
 
 // What was recorded comes in its order, and facts are told from the rest.
-func TestRecorded(t *testing.T) {
+func TestRecorded_KeepsTheOrder(t *testing.T) {
 	var r table.Recorder
 	fmt.Fprint(&r, "**mnist**\n\n")
 	if err := table.Write(&r, table.Markdown, []string{"a|b"}, [][]string{{"c\nd|"}}); err != nil {

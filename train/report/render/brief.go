@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"opl/train/explain"
 	"opl/train/inspect"
 	"opl/train/logs"
 	"opl/train/ope"
@@ -190,8 +191,8 @@ func concludedTraining(l *pipeline.Learned, file string) string {
 	return concluded(l.Certificate.Statement(), "opl serve "+file)
 }
 
-// BriefTraining prints the report of a training in a few lines. The policy was written to a file; "": to none.
-func BriefTraining(w io.Writer, l *pipeline.Learned, file string) error {
+// BriefTraining prints what Training does in a few lines.
+func BriefTraining(w io.Writer, l *pipeline.Learned, e *explain.Explanation, file string) error {
 	var b brief
 	fmt.Fprintln(&b, concludedTraining(l, file))
 	if l.Certificate == nil {
@@ -199,7 +200,7 @@ func BriefTraining(w io.Writer, l *pipeline.Learned, file string) error {
 	} else {
 		b.guaranteed(l.Certificate.Statement())
 	}
-	printFacts(&b.Builder, trainingFacts(l))
+	printFacts(&b.Builder, trainingFacts(l, e))
 	b.facts(warnings(l))
 	if err := b.to(w); err != nil {
 		return err
@@ -250,7 +251,7 @@ func BriefEvaluation(w io.Writer, r ope.Result) error {
 		html.Bad: "log more rows of what the policies do"}[tone]
 	fmt.Fprintf(&b, "%s; next: %s\n", strings.TrimSuffix(said, "."), next)
 	e := evaluation{document{&b, table.Text}, r, percent(r.Delta) + " interval"}
-	d := max(ope.Digits(e.RewardMin, e.RewardMax, 3), ope.Places(e.Logging.SE))
+	d := max(ope.Digits(e.RewardMin, e.RewardMax, 3), ope.Places((e.Logging.High-e.Logging.Low)/2))
 	rows := [][]string{{"policy", "value", "gain", "value ≥", "gain ≥"},
 		append(append([]string{"logging"}, e.interval(e.Logging, plain, false)...), "", "", "")}
 	for _, p := range r.Policies {

@@ -74,7 +74,7 @@ func estimated(e certify.Estimate, u logs.Units, on string) string {
 		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the "+
 			"policy does", on, e.Weight)
 	}
-	return fmt.Sprintf("%s ± %s on %s, worth %.0f rows", u.Of(e.Reward), u.Width(e.SE), on, e.Effective)
+	return fmt.Sprintf("%s ± %s (standard error) on %s, worth %.0f rows", u.Of(e.Reward), u.Width(e.SE), on, e.Effective)
 }
 
 // remarks are the notes and doubts of a statement about a log.

@@ -45,11 +45,30 @@ func Explanation(w io.Writer, e *explain.Explanation) error {
 func BriefExplanation(w io.Writer, e *explain.Explanation) error {
 	var b brief
 	fmt.Fprintln(&b, strings.TrimSuffix(explained(e), ".")+"; next: opl certify, for a guarantee")
+	facts := behaviour(e, true)
+	if len(e.Segments) > 0 {
+		s := slices.MinFunc(e.Segments, func(a, b explain.Segment) int { return cmp.Compare(a.Gain, b.Gain) })
+		facts = append(facts, fact("segments", "%d, of which %s %s gains the least: %s%s", len(e.Segments), s.Column,
+			s.Name, twoErrors(s.Gain, s.SE), atLeast(s)))
+	}
+	printFacts(&b.Builder, append(facts,
+		fact("unlike", "%s of the rows have contexts unlike those it learned from", share(e.Unlike.Share)),
+		fact("as rules", "%s", asRules(e))))
+	if e.Surrogate.Exact {
+		fmt.Fprintf(&b, "\n%s\n\n", strings.TrimRight(e.Surrogate.Rules, "\n"))
+	}
+	for _, n := range e.Notes {
+		fmt.Fprintln(&b, "note: "+n)
+	}
+	fmt.Fprintln(&b, "±: two standard errors, no guarantee. Tables and rules: --verbose")
+	return b.to(w)
+}
+
+// behaviour says what a policy plays beside the log, where it differs most, and what it reads. Rows that taught the
+// policy flatter its gains, which are then left out.
+func behaviour(e *explain.Explanation, gains bool) (facts []html.Fact) {
 	actions := slices.Clone(e.Actions)
 	slices.SortStableFunc(actions, func(a, b explain.Action) int { return cmp.Compare(b.Policy, a.Policy) })
-	say := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-10s "+format+"\n", append([]any{name}, args...)...)
-	}
 	some := func(n int, text func(i int) string) string {
 		var all []string
 		for i := range min(n, namedBrief) {
@@ -60,32 +79,27 @@ func BriefExplanation(w io.Writer, e *explain.Explanation) error {
 		}
 		return strings.Join(all, ", ")
 	}
-	say("plays", "%s", some(len(actions), func(i int) string {
+	facts = append(facts, fact("plays", "%s", some(len(actions), func(i int) string {
 		a := actions[i]
 		return fmt.Sprintf("%s %s (logged %s)", a.Name, share(a.Policy), share(a.Logging))
-	}))
+	})))
 	if len(e.Surrogate.Leaves) > 0 {
 		l := e.Surrogate.Leaves[0]
-		say("differs", "most where %s: plays %s in %s (logged %s), gain %s", l.Where, l.Action, share(l.Policy),
-			share(l.Logging), twoErrors(l.Gain, l.SE))
+		f := fact("differs", "most where %s: plays %s in %s (logged %s)", l.Where, l.Action, share(l.Policy),
+			share(l.Logging))
+		if gains {
+			f.Value += ", gain " + twoErrors(l.Gain, l.SE)
+		}
+		facts = append(facts, f)
 	}
-	say("reads", "%s; lost with values of other rows", some(len(e.Importance), func(i int) string {
-		c := e.Importance[i]
-		return c.Name + " " + twoErrors(c.Loss, c.SE)
-	}))
-	if len(e.Segments) > 0 {
-		s := slices.MinFunc(e.Segments, func(a, b explain.Segment) int { return cmp.Compare(a.Gain, b.Gain) })
-		say("segments", "%d, of which %s %s gains the least: %s%s", len(e.Segments), s.Column, s.Name,
-			twoErrors(s.Gain, s.SE), atLeast(s))
+	reads, last := func(i int) string { return e.Importance[i].Name }, ": the largest effect first"
+	if gains {
+		reads = func(i int) string {
+			return e.Importance[i].Name + " " + twoErrors(e.Importance[i].Loss, e.Importance[i].SE)
+		}
+		last = "; lost with values of other rows"
 	}
-	say("unlike", "%s of the rows have contexts unlike those it learned from", share(e.Unlike.Share))
-	say("as rules", "%s", asRules(e))
-	fmt.Fprintf(&b, "\n%s\n\n", strings.TrimRight(e.Surrogate.Rules, "\n"))
-	for _, n := range e.Notes {
-		fmt.Fprintln(&b, "note: "+n)
-	}
-	fmt.Fprintln(&b, "±: two standard errors, no guarantee. Tables: --verbose")
-	return b.to(w)
+	return append(facts, fact("reads", "%s%s", some(len(e.Importance), reads), last))
 }
 
 // namedBrief is how many actions and columns the short text names.
@@ -185,37 +199,35 @@ func ExplanationPage(e *explain.Explanation) html.Page {
 	p := html.Page{Question: "What does this policy do?", Subject: fmt.Sprintf("%d rows", e.Rows),
 		Verdict: explained(e), Data: e, Sections: explanationSections(e)}
 	p.Sections[0].Notes = e.Notes
+	var columns []explain.Segment
+	for _, c := range e.Importance[:min(len(e.Importance), shownColumns)] {
+		columns = append(columns, explain.Segment{Name: c.Name, Gain: c.Loss, SE: c.SE})
+	}
 	for i := range p.Sections {
 		switch s := &p.Sections[i]; s.Title {
 		case whatItReads:
-			s.Figures = explanationFigure("columns", "loss of reward", min(len(e.Importance), shownColumns),
-				func(i int) (string, float64, float64) { c := e.Importance[i]; return c.Name, c.Loss, c.SE }, nil)
+			s.Figures = explanationFigure("columns", "loss of reward", columns)
 		case bySegment:
-			s.Figures = explanationFigure("segments", "gain over the logging policy", len(e.Segments),
-				func(i int) (string, float64, float64) {
-					c := e.Segments[i]
-					return c.Column + " " + c.Name, c.Gain, c.SE
-				}, func(i int) *float64 { return e.Segments[i].AtLeast })
+			s.Figures = explanationFigure("segments", "gain over the logging policy", e.Segments)
 		}
 	}
 	return p
 }
 
-// explanationFigure draws a line an item: the estimate with two standard errors, and the lower bound where there is
+// explanationFigure draws a line for each item: the estimate with two standard errors, and the lower bound if it has
 // one.
-func explanationFigure(name, x string, n int, of func(i int) (string, float64, float64),
-	bound func(i int) *float64) []html.Figure {
-	if n == 0 {
+func explanationFigure(name, x string, items []explain.Segment) []html.Figure {
+	if len(items) == 0 {
 		return nil
 	}
 	estimate, least := across(0, "estimate, ± 2 standard errors"), across(1, "guaranteed at least")
 	var names []string
-	for i := range n {
-		item, v, se := of(i)
+	for i, s := range items {
+		item := strings.TrimSpace(s.Column + " " + s.Name)
 		names = append(names, item)
-		estimate.Add(v, .12-float64(i), v-2*se, v+2*se, item)
-		if bound != nil && bound(i) != nil {
-			least.Add(*bound(i), -.12-float64(i), math.NaN(), math.NaN(), item)
+		estimate.Add(s.Gain, .12-float64(i), s.Gain-2*s.SE, s.Gain+2*s.SE, item)
+		if s.AtLeast != nil {
+			least.Add(*s.AtLeast, -.12-float64(i), math.NaN(), math.NaN(), item)
 		}
 	}
 	curves := []figure.Curve{estimate}

@@ -100,14 +100,14 @@ func FrontierFigure(p *pipeline.Frontier) figure.Figure {
 	return f
 }
 
-// FrontierPage is a path to be shared.
-func FrontierPage(p *pipeline.Frontier) html.Page {
+// FrontierPage returns a path to be shared; files are those of its policies, nil if none was written.
+func FrontierPage(p *pipeline.Frontier, files []string) html.Page {
 	s := recorded("The path", func(w io.Writer, f table.Format) error { return FrontierText(w, f, p, nil) })
 	if f := FrontierFigure(p); f.Panels != nil {
 		s.Figures = []html.Figure{{Figure: f, Caption: "What the policies of the path earn more than what logged the rows, " +
 			"against the other outcome."}}
 	}
 	return html.Page{Question: "What does each outcome cost the other?", Tone: html.Doubt,
-		Verdict:  capital(concludedPath(p, nil)) + ".",
+		Verdict:  capital(concludedPath(p, files)) + ".",
 		Sections: []html.Section{s}, Data: p}
 }

@@ -10,17 +10,18 @@ import (
 	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/policies/portable"
+	"opl/train/explain"
 	"opl/train/logs"
 	"opl/train/pipeline"
 	"opl/train/report/html"
 )
 
-// Training prints the report of a training, with its bounds and what they assume. The policy was written to a file;
-// "": to none.
-func Training(w io.Writer, l *pipeline.Learned, file string) error {
+// Training prints the report of a training, with its bounds and what they assume. The explanation may be nil. file is
+// where the policy was written, "" if it was not.
+func Training(w io.Writer, l *pipeline.Learned, e *explain.Explanation, file string) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, concludedTraining(l, file))
-	printFacts(&b, trainingFacts(l))
+	printFacts(&b, trainingFacts(l, e))
 	if l.Certificate == nil {
 		printFacts(&b, []html.Fact{unproven(l)})
 	} else {
@@ -54,29 +55,27 @@ func printRules(b *strings.Builder, f *policyfile.File) {
 	}
 }
 
-// trainingFacts say what was learned, from what, and what it earns by the estimate.
-func trainingFacts(l *pipeline.Learned) []html.Fact {
+// trainingFacts say what was learned, from what, what it earns by the estimate, and what it does.
+func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 	t, f, c := l.Training, l.File, &l.File.Components[0]
-	rows := ""
-	divided := fmt.Sprintf("(divided by %s)", t.Split)
-	if t.Split == pipeline.Random {
-		divided = "(divided by chance)"
-	}
+	teach, certify, divided := "the policy and ", "certify", t.Split
 	switch {
 	case t.Chunks > 1:
-		rows = fmt.Sprintf("%d teach the first policy and the scaling of features, %d certify in %d chunks, "+
-			"each the policy that the rows before it taught %s", t.Teaching, t.Certifying, t.Chunks, divided)
-	case t.Split != "" && t.Certify:
-		rows = fmt.Sprintf("%d teach the policy and the scaling of features, %d certify %s", t.Teaching,
-			t.Certifying, divided)
-	case t.Split != "" && t.Learner != "":
-		rows = fmt.Sprintf("%d teach the prior and the scaling of features, %d certify %s", t.Teaching,
-			t.Certifying, divided)
-	case t.Split != "":
-		rows = fmt.Sprintf("%d teach the scaling of features, %d train and certify %s", t.Teaching, t.Certifying,
-			divided)
+		teach = "the first policy and "
+		certify = fmt.Sprintf("certify in %d chunks, each the policy that the rows before it taught", t.Chunks)
+	case t.Certify:
+	case t.Learner != "":
+		teach = "the prior and "
 	default:
-		rows = fmt.Sprintf("%d of %d train", t.Certifying, t.Rows)
+		teach, certify = "", "train and certify"
+	}
+	if t.Split == pipeline.Random {
+		divided = "chance"
+	}
+	rows := fmt.Sprintf("%d of %d train", t.Certifying, t.Rows)
+	if t.Split != "" || t.Chunks > 1 {
+		rows = fmt.Sprintf("%d teach %sthe scaling of features, %d %s (divided by %s)", t.Teaching, teach, t.Certifying,
+			certify, divided)
 	}
 	u := logs.Units{Low: f.RewardMin, High: f.RewardMax}
 	on := "the rows that certify"
@@ -100,6 +99,9 @@ func trainingFacts(l *pipeline.Learned) []html.Fact {
 	if of != nil {
 		facts = append(facts, fact("intervals", "%d of %d at a time, by rows that teach: %s", max(1, f.Numbers.Window),
 			f.Numbers.Intervals(), strings.Join(of, "; ")))
+	}
+	if e != nil {
+		facts = append(facts, behaviour(e, false)...)
 	}
 	return facts
 }

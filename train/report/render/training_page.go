@@ -6,19 +6,20 @@ import (
 	"slices"
 	"strings"
 
+	"opl/train/explain"
 	"opl/train/inspect"
 	"opl/train/pipeline"
 	"opl/train/report/figure"
 	"opl/train/report/html"
 )
 
-// TrainingPage returns the report of a training, to be shared.
-func TrainingPage(l *pipeline.Learned) html.Page {
+// TrainingPage returns the report of a training, to be shared. The explanation may be nil.
+func TrainingPage(l *pipeline.Learned, e *explain.Explanation) html.Page {
 	p := html.Page{Question: "What was learned from this log, and what is guaranteed of it?",
 		Subject: fmt.Sprintf("%d rows, %s", l.Training.Rows, actionsText(l.File)),
 		Data: map[string]any{"training": l.Training, "certificate": l.Certificate, "unproven": l.Unproven,
 			"worse": l.Worse, "log": l.Log}}
-	learned := html.Section{Title: "What was learned", Facts: trainingFacts(l)}
+	learned := html.Section{Title: "What was learned", Facts: trainingFacts(l, nil)}
 	var said []html.Section
 	if l.Certificate == nil {
 		p.Tone = html.Bad
@@ -39,6 +40,9 @@ func TrainingPage(l *pipeline.Learned) html.Page {
 	if l.Worse {
 		p.Tone = html.Bad
 		p.Verdict += " By the estimate it earns less than what plays: keep that, or learn again."
+	}
+	if e != nil {
+		p.Sections = append(p.Sections, ExplanationPage(e).Sections...)
 	}
 	if f := learningFigure(l.Training); len(f.Panels) > 0 {
 		p.Sections = append(p.Sections, html.Section{Title: "How it was learned", Figures: []html.Figure{f}})
