@@ -107,7 +107,7 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	}
 	if f.submit.engine != "" {
 		left.print(cmd.ErrOrStderr())
-		return f.submit.run(cmd, lib, f, whole)
+		return f.submit.run(cmd, lib, f, whole, far.refresh)
 	}
 	plan := whole
 	if shard.Of > 0 {

@@ -99,6 +99,16 @@ func (r *remote) push(ctx context.Context) {
 	}, nil)
 }
 
+// refresh pulls what other processes have stored since.
+func (r *remote) refresh(ctx context.Context) error {
+	for _, m := range r.mirrors {
+		if err := m.Pull(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // close pushes what was written to its bucket, whether or not the command succeeded, and returns the command's
 // error. If it cannot push, it keeps the local folder and names it.
 func (r *remote) close(err error) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"os"
 	"os/exec"
@@ -42,30 +43,25 @@ func TestSlurm(t *testing.T) {
 		t.Fatalf("%v: %s", err, stderr)
 	}
 	submit := append(fig1, "--out", "many", "--submit", "slurm", "--shards", "6", "--engine", "time=30", "--engine", "partition=main")
-	run := func() (said string) {
+	try := func(args ...string) (said string, status int) {
 		t.Helper()
-		cmd, stderr := opl(t, dir, submit...)
-		commands, err := cmd.Output()
-		if err == nil && strings.HasPrefix(string(commands), "sbatch ") {
-			said, err := exec.Command("sh", "-c", string(commands)).CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, said)
-			}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		cmd, stderr := opl(t, dir, append(submit, args...)...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
 		}
-		if err != nil {
-			t.Fatalf("%v: %s", err, stderr)
-		}
-		return stderr.String()
+		context.AfterFunc(ctx, func() { cmd.Process.Kill() })
+		cmd.Wait()
+		return stderr.String(), cmd.ProcessState.ExitCode()
 	}
-	ended := func() {
+	run := func(args ...string) string {
 		t.Helper()
-		waitFor(t, "an empty queue", func() int {
-			out, err := exec.Command("squeue", "--noheader").Output()
-			if err != nil || len(out) > 0 {
-				return 0
-			}
-			return 1
-		})
+		said, status := try(args...)
+		if status != 0 {
+			t.Fatalf("status %d: %s", status, said)
+		}
+		return said
 	}
 	t.Log(run())
 
@@ -109,10 +105,16 @@ func TestSlurm(t *testing.T) {
 	if out, err := exec.Command("slurmd").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	ended()
-	said := run()
-	ended()
-	if t.Log(said); strings.Contains(said, "6 of 6 shards lack some") {
+	// The first time Slurm may not have noticed all deaths yet.
+	said := ""
+	for end := time.Now().Add(10 * time.Minute); !strings.HasSuffix(said, "done") && time.Now().Before(end); {
+		out, status := try("--wait")
+		if said += out; status == 0 {
+			said += "done"
+		}
+	}
+	t.Log(said)
+	if !strings.HasSuffix(said, "done") || !strings.Contains(said, "opl: submitted ") || strings.Contains(said, "submitted 6") {
 		t.Error("what is missing is submitted again, and that alone")
 	}
 	if read(t, filepath.Join(dir, "many", "runs.jsonl")) != read(t, filepath.Join(dir, "one", "runs.jsonl")) {
@@ -121,6 +123,20 @@ func TestSlurm(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "many", "fig1.png")); err != nil {
 		t.Error(err)
 	}
+
+	// Cancelled jobs are gone.
+	submit[len(fig1)+1] = "cancelled"
+	run()
+	if said := run("--cancel"); !strings.Contains(said, "cancelled 7 tasks") {
+		t.Error(said)
+	}
+	waitFor(t, "an empty queue", func() int {
+		out, err := exec.Command("squeue", "--noheader").Output()
+		if err != nil || len(out) > 0 {
+			return 0
+		}
+		return 1
+	})
 }
 
 // processes are the command lines of processes, by number.
@@ -155,7 +171,7 @@ func kill(t *testing.T, pid int) {
 // waitFor waits until f returns a number that is not 0.
 func waitFor(t *testing.T, what string, f func() int) int {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if n := f(); n != 0 {
 			return n
 		}

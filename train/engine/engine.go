@@ -1,5 +1,5 @@
-// Package engine writes what the engines that clusters run need for long work: parts of it that know nothing of
-// each other, and what puts their results together; and the commands that submit it.
+// Package engine hands long work to the engines that clusters run: parts of it that know nothing of each
+// other, and what puts their results together.
 package engine
 
 import (
@@ -24,21 +24,6 @@ type Work struct {
 	Remote  bool     // what they write goes to a URL, not to a folder that all see
 	Folder  string   // that the commands are run in
 	Logs    string   // folder of what they print
-}
-
-// File is a script or a manifest.
-type File struct {
-	Name string
-	Text []byte
-}
-
-// Commands submit files, by the names that they have for a shell, to Slurm or Kubernetes.
-func (w Work) Commands(engine string, files []File) []string {
-	if engine == "slurm" {
-		return slurm(files)
-	}
-	return []string{"kubectl apply -f " + files[0].Name,
-		"kubectl wait --for=condition=Complete --timeout=-1s job/" + w.Name, "kubectl apply -f " + files[1].Name}
 }
 
 // Option is a setting of an engine.

@@ -22,14 +22,14 @@ const (
 
 type object = map[string]any
 
-// Kubernetes returns the manifest of an Indexed Job of the parts, and that of a Job for the merge, to be
-// applied once the first is complete. grid, if not empty, becomes a file of this name in
-// KubernetesGrid. The claim is a PersistentVolumeClaim that all pods write to (ReadWriteMany),
-// which remote work needs not. A part is tried again on its own.
-func (w Work) Kubernetes(gridName string, grid []byte) ([]File, error) {
+// Kubernetes returns the manifest of an Indexed Job of the parts, and that of a Job for the merge, to
+// be applied once the first is complete. grid, if not empty, becomes a file of this name in
+// KubernetesGrid. The claim is a PersistentVolumeClaim that all pods write to (ReadWriteMany), which
+// remote work needs not. A part is tried again on its own.
+func (w Work) Kubernetes(gridName string, grid []byte) (parts, merge []byte, err error) {
 	c, err := w.cluster()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.grid = grid != nil
 	spec := object{"completionMode": "Indexed", "completions": w.Of, "parallelism": w.Of,
@@ -39,23 +39,22 @@ func (w Work) Kubernetes(gridName string, grid []byte) ([]File, error) {
 	}
 	first, err := c.job(w.Name, w.Part[1:], spec)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	second, err := c.job(w.Name+"-merge", w.Merge[1:], object{"backoffLimit": c.numbers["retries"]})
+	second, err := c.job(w.mergeName(), w.Merge[1:], object{"backoffLimit": c.numbers["retries"]})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	docs := []object{first}
 	if grid != nil {
 		docs = []object{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": c.meta(w.Name),
 			"data": object{gridName: string(grid)}}, first}
 	}
-	parts, err := manifest(docs)
-	if err != nil {
-		return nil, err
+	if parts, err = manifest(docs); err != nil {
+		return nil, nil, err
 	}
-	merge, err := manifest([]object{second})
-	return []File{{"shards.yaml", parts}, {"merge.yaml", merge}}, err
+	merge, err = manifest([]object{second})
+	return parts, merge, err
 }
 
 // cluster is what options say of jobs.

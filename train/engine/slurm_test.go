@@ -22,11 +22,10 @@ func TestSlurmScripts(t *testing.T) {
 	words := []string{"plain", "", "a b", "it's", `"q"`, "$HOME", "`date`", "a\\b", "*", "η₀=0", "x" + engine.Index + "/8", "~", "--lr=1e-7", "#", "line\nbreak", engine.Index + "'" + engine.Index}
 	w := engine.Work{Name: "opl-x", Part: append([]string{show}, words...), Merge: []string{show, "done"}, Of: 8, Folder: dir, Logs: dir,
 		Options: []engine.Option{{Key: "comment", Value: `a "b"`}, {Key: "exclusive"}}}
-	files, err := w.Slurm([]int{1, 3})
+	part, merge, err := w.SlurmScripts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, merge := string(files[0].Text), string(files[1].Text)
 	run := func(script string) string {
 		cmd := exec.Command("sh", "-c", script)
 		cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=3", "SLURM_CPUS_PER_TASK=2")
@@ -43,24 +42,20 @@ func TestSlurmScripts(t *testing.T) {
 	if got := run(merge); got != "done\n" {
 		t.Errorf("the merge gets %q", got)
 	}
-	for _, line := range []string{`#SBATCH --comment="a \"b\""`, "#SBATCH --exclusive", "#SBATCH --job-name=opl-x", `#SBATCH --output="` + dir + `/%a.log"`, `#SBATCH --array="1,3"`} {
+	for _, line := range []string{`#SBATCH --comment="a \"b\""`, "#SBATCH --exclusive", "#SBATCH --job-name=opl-x", `#SBATCH --output="` + dir + `/%a.log"`} {
 		if !slices.Contains(strings.Split(part, "\n"), line) {
 			t.Errorf("no line %s in\n%s", line, part)
 		}
 	}
 	for _, key := range []string{"array", "dependency", "output"} {
 		w.Options = []engine.Option{{Key: key}}
-		if _, err := w.Slurm(nil); err == nil || !strings.Contains(err.Error(), "opl sets it itself") {
+		if _, _, err := w.SlurmScripts(); err == nil || !strings.Contains(err.Error(), "opl sets it itself") {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
 	w.Options, w.Logs = nil, "/a%b"
-	if _, err := w.Slurm(nil); err == nil {
+	if _, _, err := w.SlurmScripts(); err == nil {
 		t.Error("a folder that Slurm takes for a pattern")
-	}
-	w.Logs = dir
-	if files, err := w.Slurm(nil); err != nil || len(files) != 1 || files[0].Name != "merge.sh" || strings.Contains(string(files[0].Text), "array") {
-		t.Errorf("%v: of no parts there is the merge alone: %s", err, files)
 	}
 }
 
