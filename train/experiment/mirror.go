@@ -2,12 +2,15 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -18,25 +21,50 @@ import (
 	"opl/train/logs"
 )
 
-// Mirror is a local folder that stands for one in a bucket, whose objects cannot be appended to, while a command
-// works. It begins with the files that commands read; Push and PushAll take there what is new. Nothing is locked: of two
-// processes that write to one folder, the second to write is told.
+// Mirror is a local folder that stands for one in a bucket, whose objects cannot be appended to,
+// while a command works. Pull brings what commands read, Push takes there what is new.
+//
+// New lines of ResultsFile and TimesFile go to objects of their own in the folder [WrittenFolder]
+// beside these files, under names that no other process has. These are never removed, and Pull
+// reads them, so that processes that write to one folder lose nothing of each other. The files
+// themselves are written in the end, by [Mirror.PushAll]: they are those of a local folder.
 type Mirror struct {
 	Dir string // local
 	URL string // without what follows a question mark, as errors say it
 
 	mu     sync.Mutex
 	bucket logs.Bucket
-	prefix string              // of keys
-	sums   map[string][32]byte // of objects as this process knows them, by their place in the folder
+	prefix string // of keys
+	id     string // in the names of what this process writes
+	pulled map[string]logs.Object
+	known  map[string]map[[32]byte]bool // lines that the bucket has, by file
+	whole  map[string][32]byte          // files as the bucket has them
+	sizes  map[string]fs.FileInfo       // files of lines as they were looked through
+	parts  map[string]*written
 }
 
-// NewMirror makes a new local folder for the folder at a URL, in a bucket that open opens, with the files in it.
+// written is the object that lines of a file go to, until it is large.
+type written struct {
+	number int
+	text   []byte
+}
+
+// WrittenFolder is the folder of a [Mirror]'s objects of lines.
+const WrittenFolder = "written"
+
+const largeObject = 1 << 20
+
+// lineFiles are appended to line by line.
+var lineFiles = []string{ResultsFile, TimesFile}
+
+// NewMirror makes a new local folder for the folder at a URL, in a bucket that open opens, and pulls.
 func NewMirror(ctx context.Context, url string, open func(ctx context.Context, bucket string) (logs.Bucket,
 	error)) (*Mirror, error) {
 	at, key, query := logs.SplitURL(url)
 	key = strings.Trim(key, "/")
-	m := &Mirror{URL: strings.TrimSuffix(at+"/"+key, "/"), sums: map[string][32]byte{}}
+	m := &Mirror{URL: strings.TrimSuffix(at+"/"+key, "/"), id: rand.Text(), pulled: map[string]logs.Object{},
+		known: map[string]map[[32]byte]bool{}, whole: map[string][32]byte{}, sizes: map[string]fs.FileInfo{},
+		parts: map[string]*written{}}
 	if key != "" {
 		m.prefix = key + "/"
 	}
@@ -47,18 +75,8 @@ func NewMirror(ctx context.Context, url string, open func(ctx context.Context, b
 	if m.Dir, err = os.MkdirTemp("", "opl-"); err != nil {
 		return nil, errors.Join(err, m.bucket.Close())
 	}
-	var found []string
-	err = m.bucket.List(ctx, m.prefix, func(o logs.Object) error {
-		found = append(found, strings.TrimPrefix(o.Key, m.prefix))
-		return nil
-	})
-	for _, rel := range found {
-		if err == nil && read(rel) && filepath.IsLocal(filepath.FromSlash(rel)) {
-			err = m.pull(ctx, rel)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", m.URL, err), m.Close())
+	if err := m.Pull(ctx); err != nil {
+		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
 }
@@ -72,43 +90,87 @@ func Join(folder string, names ...string) string {
 	return at + "/" + strings.TrimPrefix(path.Join(append([]string{key}, names...)...), ".") + query
 }
 
-// growing are files that are appended to line by line.
-var growing = []string{ResultsFile, TimesFile}
-
-// read reports a file that commands read.
-func read(rel string) bool {
-	return path.Ext(rel) == ".part" ||
-		slices.Contains(append([]string{planFile, TornFile, ResultsFile + ".gz"}, growing...), path.Base(rel))
-}
-
-// content is that of an object; nil: there is none.
-func (m *Mirror) content(ctx context.Context, rel string) ([]byte, error) {
-	r, err := m.bucket.Read(ctx, m.prefix+rel)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
+// target returns the file that an object belongs to, "" if no command reads it, and whether the object has lines of it.
+func target(rel string) (file string, lines bool) {
+	dir, name := path.Split(rel)
+	for _, l := range lineFiles {
+		if name == l {
+			return rel, true
+		}
+		if path.Base(dir) == WrittenFolder && strings.HasSuffix(name, "-"+l) {
+			return path.Join(dir, "..", l), true
+		}
 	}
-	text, err := io.ReadAll(r)
-	return text, errors.Join(err, r.Close())
+	if slices.Contains([]string{planFile, TornFile, ResultsFile + ".gz"}, name) || path.Ext(name) == ".part" {
+		return rel, false
+	}
+	return "", false
 }
 
-// pull brings an object into the local folder.
-func (m *Mirror) pull(ctx context.Context, rel string) error {
-	text, err := m.content(ctx, rel)
+// Pull brings the objects that are new or changed since the last Pull into the local folder.
+func (m *Mirror) Pull(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := map[string]logs.Object{}
+	err := m.bucket.List(ctx, m.prefix, func(o logs.Object) error {
+		rel := strings.TrimPrefix(o.Key, m.prefix)
+		if file, _ := target(rel); file != "" && filepath.IsLocal(filepath.FromSlash(rel)) && m.pulled[rel] != o {
+			found[rel] = o
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.URL, err)
+	}
+	for _, rel := range slices.Sorted(maps.Keys(found)) {
+		if err := m.pull(ctx, rel, found[rel]); err != nil {
+			return fmt.Errorf("%s/%s: %w", m.URL, rel, err)
+		}
+	}
+	return nil
+}
+
+func (m *Mirror) pull(ctx context.Context, rel string, o logs.Object) error {
+	r, err := m.bucket.Read(ctx, o.Key)
 	if err != nil {
 		return err
 	}
-	local := filepath.Join(m.Dir, filepath.FromSlash(rel))
+	text, err := io.ReadAll(r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	file, lines := target(rel)
+	local := filepath.Join(m.Dir, filepath.FromSlash(file))
 	if err := os.MkdirAll(filepath.Dir(local), 0o777); err != nil {
 		return err
 	}
-	m.sums[rel] = sha256.Sum256(text)
-	return os.WriteFile(local, text, 0o666)
+	m.pulled[rel] = o
+	if rel == file {
+		m.whole[rel] = sha256.Sum256(text)
+	}
+	if !lines {
+		return os.WriteFile(local, text, 0o666)
+	}
+	if m.known[file] == nil {
+		m.known[file] = map[[32]byte]bool{}
+	}
+	f, err := os.OpenFile(local, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	for l := range bytes.Lines(text) {
+		l = append(bytes.TrimSpace(l), '\n')
+		if sum := sha256.Sum256(l); len(l) > 1 && !m.known[file][sum] {
+			m.known[file][sum] = true
+			if _, werr := f.Write(l); werr != nil {
+				err = werr
+			}
+		}
+	}
+	return errors.Join(err, f.Close())
 }
 
-// Push writes the files that have grown, as far as their lines are whole, and the plans of shards to the bucket. What it
-// could not write comes with the next Push.
+// Push writes new lines and the plans of shards to the bucket. What it could not write comes with the next Push.
 func (m *Mirror) Push(ctx context.Context) error { return m.push(ctx, false) }
 
 // PushAll writes all files that the bucket lacks or has otherwise.
@@ -121,57 +183,81 @@ func (m *Mirror) push(ctx context.Context, all bool) error {
 		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
 			return err
 		}
-		grows := slices.Contains(growing, e.Name())
-		if !grows && !all && e.Name() != planFile {
-			return nil
-		}
 		rel, err := filepath.Rel(m.Dir, local)
 		if err != nil {
 			return err
 		}
-		text, err := os.ReadFile(local)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // a temporary name
+		rel = filepath.ToSlash(rel)
+		lines := slices.Contains(lineFiles, e.Name())
+		if !lines && !all && e.Name() != planFile {
 			return nil
-		case grows && !all:
-			text = text[:bytes.LastIndexByte(text, '\n')+1]
 		}
-		if err == nil && (all || len(text) > 0) {
-			err = m.write(ctx, filepath.ToSlash(rel), text)
+		info, err := os.Stat(local)
+		if was := m.sizes[rel]; err == nil && lines && !all && was != nil && was.Size() == info.Size() &&
+			was.ModTime().Equal(info.ModTime()) {
+			return nil
+		}
+		var text []byte
+		if err == nil {
+			text, err = os.ReadFile(local)
+		}
+		if errors.Is(err, fs.ErrNotExist) { // a temporary name
+			return nil
+		}
+		if err == nil && lines {
+			if err = m.pushLines(ctx, rel, text); err == nil {
+				m.sizes[rel] = info
+			}
+		}
+		if sum := sha256.Sum256(text); err == nil && (all || !lines) && m.whole[rel] != sum {
+			if err = m.write(ctx, rel, text); err == nil {
+				m.whole[rel] = sum
+			}
 		}
 		if err != nil {
-			return fmt.Errorf("%s/%s: %w", m.URL, filepath.ToSlash(rel), err)
+			return fmt.Errorf("%s/%s: %w", m.URL, rel, err)
 		}
 		return nil
 	})
 }
 
-// write writes an object that the bucket has otherwise, and as this process knows it. Reports and figures, which
-// commands write anew, replace what there is.
-func (m *Mirror) write(ctx context.Context, rel string, text []byte) error {
-	sum := sha256.Sum256(text)
-	was, known := m.sums[rel]
-	if known && was == sum {
+// pushLines writes the lines of a file that the bucket does not have.
+func (m *Mirror) pushLines(ctx context.Context, file string, text []byte) error {
+	var fresh [][32]byte
+	p := cmp.Or(m.parts[file], &written{number: 1})
+	if len(p.text) > largeObject {
+		p = &written{number: p.number + 1}
+	}
+	add := bytes.Clone(p.text)
+	for l := range bytes.Lines(text) {
+		if sum := sha256.Sum256(l); bytes.HasSuffix(l, []byte{'\n'}) && !m.known[file][sum] {
+			fresh, add = append(fresh, sum), append(add, l...)
+		}
+	}
+	if fresh == nil {
 		return nil
 	}
+	dir, name := path.Split(file)
+	if err := m.write(ctx, path.Join(dir, WrittenFolder, fmt.Sprintf("%s-%d-%s", m.id, p.number, name)),
+		add); err != nil {
+		return err
+	}
+	p.text, m.parts[file] = add, p
+	if m.known[file] == nil {
+		m.known[file] = map[[32]byte]bool{}
+	}
+	for _, sum := range fresh {
+		m.known[file][sum] = true
+	}
+	return nil
+}
+
+func (m *Mirror) write(ctx context.Context, rel string, text []byte) error {
 	w, ok := m.bucket.(logs.WritableBucket)
 	if !ok {
 		return errors.New("this program cannot write to its bucket")
 	}
-	if read(rel) {
-		now, err := m.content(ctx, rel)
-		if err != nil {
-			return err
-		}
-		if theirs := sha256.Sum256(now); now != nil && theirs != sum && (!known || theirs != was) {
-			return errors.New("another process has written it meanwhile: give each process a folder of its own")
-		}
-	}
-	err := w.Write(ctx, m.prefix+rel, text)
-	if err == nil {
-		m.sums[rel] = sum
-	}
-	return err
+	return w.Write(ctx, m.prefix+rel, text)
 }
 
 // Close closes the bucket and removes the local folder.
