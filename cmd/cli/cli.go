@@ -109,7 +109,7 @@ func rootCommand(lib library.Library) *cobra.Command {
 	}{
 		{"Your own log", []*cobra.Command{inspectCommand(lib), trainCommand(lib), certifyCommand(lib),
 			evaluateCommand(lib), curveCommand(lib), selectCommand(lib), frontierCommand(lib), scoreCommand(lib),
-			serveCommand(), joinCommand(lib),
+			serveCommand(lib), joinCommand(lib),
 			monitorCommand(lib), explainCommand(lib), exportPolicyCommand()}},
 		{"Research", []*cobra.Command{compareCommand(lib), reproduceCommand(lib), runCommand(lib), mergeCommand(lib),
 			plotCommand(lib), exportCommand(lib), benchCommand(lib), gradcheckCommand(lib)}},

@@ -21,6 +21,7 @@ import (
 	"opl/policies/policyfile"
 	"opl/policies/server"
 	"opl/policies/wholefile"
+	"opl/train/library"
 	"opl/train/logs"
 )
 
@@ -57,8 +58,8 @@ type played struct {
 	actions        []string
 }
 
-func serveCommand() *cobra.Command {
-	var f serveFlags
+func serveCommand(lib library.Library) *cobra.Command {
+	f := serveFlags{config: server.Config{Around: lib.Around}}
 	cmd := &cobra.Command{
 		Use: "serve",
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -99,6 +99,8 @@ type Config struct {
 	Strict bool
 	Seed   *uint64      // of the actions drawn, for tests; nil: from the system
 	Logger *slog.Logger // is told what befalls the server; nil: nobody
+	// Around wraps what Serve answers by, as tracing does; nil: nothing does.
+	Around func(http.Handler) http.Handler
 }
 
 // Server answers requests by a policy. Make one by New.
@@ -261,6 +263,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	l = &limited{Listener: l, most: s.config.MaxConns, each: s.config.MaxEach, refused: &s.metrics.refused}
 	if s.config.Certificate != nil {
 		l = tls.NewListener(l, s.config.Certificate.config())
+	}
+	if s.config.Around != nil {
+		return s.serve(ctx, l, s.config.Around(s))
 	}
 	return s.serve(ctx, l, s)
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"strings"
 
 	"opl/objectives"
@@ -34,6 +35,8 @@ type Library struct {
 	// nil: they are local.
 	Bucket func(ctx context.Context, url string) (logs.Bucket, error)
 	Unpack map[string]logs.Unpack // formats that the program adds, by the ending of their files
+	// Around wraps what answers the requests of serve, as tracing does; nil: nothing does.
+	Around func(http.Handler) http.Handler
 }
 
 // Representation is a named constructor, of arguments that stand behind the name: "mlp=256,256".

@@ -1,7 +1,8 @@
-// Opl is the command opl that reads logs from s3://, and of Arrow, as well.
+// Opl is the command opl that reads logs from s3://, and of Arrow, and traces what it serves, as well.
 package main
 
 import (
+	"context"
 	"os"
 
 	_ "gocloud.dev/blob/s3blob"
@@ -14,5 +15,9 @@ import (
 func main() {
 	lib := library.Standard()
 	lib.Bucket, lib.Unpack = cloud.Open, cloud.Unpack
-	os.Exit(cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr))
+	around, flush := cloud.Tracing(context.Background())
+	lib.Around = around
+	status := cli.Run(lib, os.Args[1:], os.Stdout, os.Stderr)
+	flush()
+	os.Exit(status)
 }
