@@ -164,15 +164,15 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 }
 
 // explained says what the learned policy does. It returns nil where [explain.Policy] cannot, and for logs of more than
-// 100,000 rows, for which opl explain does it.
+// 100,000 rows or 30 features, whose search for a tree takes long, and for which opl explain does it.
 func explained(cmd *cobra.Command, log *logs.Log, l *pipeline.Learned) (*explain.Explanation, error) {
 	p, err := policyfile.New(l.File)
-	if err != nil || log.Len() > 100_000 || log.Numbers != nil {
+	if err != nil || log.Len() > 100_000 || log.Numbers != nil || l.File.Components[0].Encoder.Dim() > 30 {
 		return nil, err
 	}
 	show := newStages(cmd.ErrOrStderr(), "explaining")
 	defer show.stop()
-	e, err := explain.Policy(cmd.Context(), p, log, l.Judge, explain.Options{})
+	e, err := explain.Policy(cmd.Context(), p, log, l.Judge, explain.Options{Depth: 2})
 	if err != nil {
 		e = nil
 	}
