@@ -250,6 +250,7 @@ func TestVisits_WithoutAGroupAreNamed(t *testing.T) {
 		"visits":           {each: 5},
 		"once each":        {each: 1, fixed: true},
 		"of few customers": {each: 200, fixed: true},
+		"actions kept":     {each: 5, fixed: true, kept: true},
 	} {
 		r := rand.New(rand.NewPCG(4, 4))
 		l := &logs.Log{Actions: logs.Numbered(3)}
