@@ -103,7 +103,7 @@ func (o *outcomeTest) name(c int) string { return o.features[c].name }
 // actions alone Σ_i g_i (1{a_i = a}/p_i − 1) has mean 0, and what is too much of it is compared with
 // Σ g² 1{a_i = a}(1 − p_i)/p_i². Weights are 1 in a tail and 0 elsewhere, and −log(1 − F) and −log F of the ranks F,
 // which tell most of what is longer by a factor (Savage 1956). An action that is taken more often everywhere is left to
-// other checks. How an action's rewards depend on columns does not
+// other checks, and how often it is taken everywhere has an error of its own. How an action's rewards depend on columns does not
 // enter. Rows of a group count as far as they were drawn apart. Doubtful is what differs at outcomeLevel, for
 // propensities that may be rounded.
 func (o *outcomeTest) knowsAction() {
@@ -120,15 +120,20 @@ func (o *outcomeTest) knowsAction() {
 		for _, g := range weightsOf(cuts, rows) {
 			for a := 1; a < classes; a++ {
 				var t, all drawn
+				both := 0.0 // covariance of t and all
 				for b, w := range g.of {
 					t.add(cells[b*classes+a], w)
 					all.add(cells[b*classes+a], 1)
+					both += w * cells[b*classes+a].variance
 				}
 				ratio, everywhere := t.got/max(t.want, 1e-300), all.got/max(all.want, 1e-300)
 				if o.Propensities == nil { // rare draws may be missing
 					everywhere = max(1, everywhere)
 				}
-				z := counted(t.got, everywhere*o.rounded(ratio/everywhere)*t.want, t.variance*apart[a])
+				// What everywhere says has an error, too: the larger one where propensities of few rows are small.
+				part := t.want / max(all.want, 1e-300)
+				variance := t.variance + max(0, part*part*all.variance-2*part*both)
+				z := counted(t.got, everywhere*o.rounded(ratio/everywhere)*t.want, variance*apart[a])
 				if o.Propensities == nil && (t.n < 20 || t.got < t.want) {
 					z = 0
 				}

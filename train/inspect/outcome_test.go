@@ -306,3 +306,30 @@ func TestInspect_TakesRareActions(t *testing.T) {
 		}
 	}
 }
+
+// Propensities that are near 0 and 1 let a few rows say how often an action is taken everywhere, which is no sign of a
+// column where it is certain.
+func TestColumns_AreNotBlamedForSharpPropensities(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 12))
+		const n = 3000
+		l := &logs.Log{Actions: logs.Numbered(2)}
+		data := make([]float64, 0, 2*n)
+		slope := 3 * r.NormFloat64()
+		for range n {
+			x := r.NormFloat64()
+			p := .05 + .9/(1+math.Exp(-slope*x))
+			action := int32(0)
+			if r.Float64() >= p {
+				action, p = 1, 1-p
+			}
+			data = append(data, x, r.NormFloat64())
+			l.Action, l.Propensity = append(l.Action, action), append(l.Propensity, p)
+			l.Cost = append(l.Cost, -float64(r.IntN(2)))
+		}
+		l.X = logs.Rows64{Width: 2, Data: data}
+		if f, found := inspect.Inspect(l).Finding("columns that know the action"); found {
+			t.Errorf("seed %d: %s", seed, f.Measured)
+		}
+	}
+}
