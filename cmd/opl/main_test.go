@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"opl": main, "own": own, "jq": jq})
+	testscript.Main(m, map[string]func(){"opl": main, "own": own, "jq": jq, "awk": awk})
 }
 
 // own is the command line with an objective and a weight of one's own, those of
