@@ -108,7 +108,8 @@ func (r *Rules) options(t *table) rules.Options {
 	o.Cut = func(j int, low, high float64) float64 {
 		if j < len(e.Names) && e.Scale[j] > 0 {
 			// the values as they are logged, between which a number of few digits lies
-			if cut := e.Number(j, rules.Short(e.AtMost(j, low), e.AtMost(j, high))); cut >= low && cut < high {
+			below := e.AtMost(j, math.Nextafter(high, math.Inf(-1)))
+			if cut := e.Number(j, rules.Short(e.AtMost(j, low), below)); cut >= low && cut < high {
 				return cut
 			}
 		}

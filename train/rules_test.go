@@ -1,10 +1,13 @@
 package train
 
 import (
+	"math"
 	"slices"
 	"testing"
 
+	"opl/policies/features"
 	"opl/testdata/long"
+	"opl/train/regress"
 )
 
 // ruleReward is a world whose best policy is a tree of depth 2 on four features of which one tells nothing.
@@ -78,6 +81,18 @@ func TestRecipe_Simple(t *testing.T) {
 		names := []string{"rules of depth 1", "rules of depth 2", "rules of depth 3"}
 		if slices.Contains(names, got.Learner) != c.simple {
 			t.Errorf("learned by %s; simple %v", got.Learner, c.simple)
+		}
+	}
+}
+
+func TestRules_CutsAreNumbersOfFewDigits(t *testing.T) {
+	e := &features.Encoder{Names: []string{"amount"}, Scale: []float64{.7}, Center: []float64{.9}, Width: []float64{19.3}}
+	cut := (&Rules{Encoder: e}).options(&table{x: regress.Matrix{Width: e.Dim()}}).Cut
+	for cents := range 3000 {
+		low, high := float64(cents)/100, float64(cents+1)/100
+		v := e.AtMost(0, cut(0, e.Number(0, low), e.Number(0, high)))
+		if rest := 1000*v - math.Round(1000*v); v < low || v >= high || math.Abs(rest) > 1e-6 {
+			t.Errorf("between %v and %v: a cut at %v", low, high, v)
 		}
 	}
 }

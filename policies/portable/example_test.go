@@ -33,4 +33,6 @@ func ExampleNew() {
 	//
 	// if age <= 40 or missing: left
 	// else: right
+	//
+	// A missing value or an unlisted name goes to "else", unless the line says "missing".
 }

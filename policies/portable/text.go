@@ -116,6 +116,9 @@ func (t *Tree) text(b *strings.Builder) {
 		fmt.Fprintf(b, "%s\n", t.plays(n))
 	}
 	write(t.Root, "")
+	if t.Root.Yes != nil {
+		b.WriteString("\nA missing value or an unlisted name goes to \"else\", unless the line says \"missing\".\n")
+	}
 }
 
 // jsonNode is a node in JSON: "if", "then" and "else", or an action with the propensities of all.

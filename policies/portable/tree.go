@@ -225,6 +225,7 @@ func (b *builder) set(e *features.Encoder, of []int32, known facts, left, right 
 		}
 		c.Column, c.In = column, append(c.In, value)
 	}
+	slices.Sort(c.In)
 	return ask(c, known, left, right)
 }
 

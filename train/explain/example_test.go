@@ -47,4 +47,6 @@ func ExamplePolicy() {
 	// earns 0.85, +0.38 ± 0.07 beside the log
 	// if age <= 40: left
 	// else: right
+	//
+	// A missing value or an unlisted name goes to "else", unless the line says "missing".
 }
