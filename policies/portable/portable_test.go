@@ -329,3 +329,32 @@ func text(t *testing.T, tree *Tree, format string) string {
 	}
 	return strings.ReplaceAll(b.String(), `"u""draw"`, `"u"`)
 }
+
+func TestWalk_SaysOfAColumnWhatIsKnownOfIt(t *testing.T) {
+	leaf := &Node{Propensities: []float64{1, 0}}
+	ask := func(c Condition, yes, no *Node) *Node { return &Node{Condition: c, Yes: yes, No: no} }
+	for _, c := range []struct {
+		tree *Node
+		yes  []bool // the answers, in turn
+		want string
+	}{
+		{ask(Condition{Column: "city", In: []string{"Oslo", "Rome"}}, ask(Condition{Column: "city", In: []string{"Oslo"}}, leaf,
+			leaf), leaf), []bool{true, false}, "city is Rome"},
+		{ask(Condition{Column: "city", In: []string{"Oslo"}}, leaf, ask(Condition{Column: "city", In: []string{"Rome"}}, leaf,
+			leaf)), []bool{false, false}, "city is not Oslo or Rome"},
+		{ask(Condition{Column: "city", In: []string{"Oslo"}}, leaf, ask(Condition{Column: "city", In: []string{"Rome"}}, leaf,
+			leaf)), []bool{false, true}, "city is Rome"},
+		{ask(Condition{Column: "age", AtMost: 1, OrMissing: true}, leaf, ask(Condition{Column: "age", AtMost: 2}, leaf, leaf)),
+			[]bool{false, false}, "age > 2"},
+		{ask(Condition{Column: "age", AtMost: 1}, leaf, ask(Condition{Column: "age", AtMost: 2}, leaf, leaf)),
+			[]bool{false, false}, "age > 2 or missing"},
+		{ask(Condition{Column: "age", AtMost: 3}, ask(Condition{Column: "age", AtMost: 2}, leaf, leaf), leaf),
+			[]bool{true, false}, "age <= 3, age > 2"},
+	} {
+		at := -1
+		_, way := c.tree.Walk(func(Condition) bool { at++; return c.yes[at] })
+		if got := strings.Join(way, ", "); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

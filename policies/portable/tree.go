@@ -339,14 +339,53 @@ func (t *Tree) likely(n *Node) string {
 }
 
 // Walk goes to the leaf of a context, for what holds of it, and returns it with the conditions on the way, each as
-// it was answered.
+// it was answered. Those of a column that say more than an earlier one replace it.
 func (n *Node) Walk(holds func(Condition) bool) (leaf *Node, way []string) {
+	var answers []answered
 	for n.Yes != nil {
-		if holds(n.Condition) {
-			way, n = append(way, n.Condition.words(true)), n.Yes
+		a := answered{n.Condition, holds(n.Condition)}
+		if answers = narrow(answers, a); a.holds {
+			n = n.Yes
 		} else {
-			way, n = append(way, n.Condition.words(false)), n.No
+			n = n.No
 		}
 	}
+	for _, a := range answers {
+		way = append(way, a.words(a.holds))
+	}
 	return n, way
+}
+
+type answered struct {
+	Condition
+	holds bool
+}
+
+// narrow adds an answer to those before it.
+func narrow(answers []answered, a answered) []answered {
+	replaced := -1
+	for i, b := range answers {
+		switch {
+		case b.Column != a.Column || b.Missing || a.Missing || (b.In == nil) != (a.In == nil):
+		case a.In == nil:
+			if b.OrMissing != b.holds { // missing values went the other way
+				a.OrMissing = !a.holds
+			}
+			if b.holds == a.holds {
+				replaced = i
+			}
+		case b.holds && !a.holds:
+			a.holds, replaced = true, i
+			a.In = slices.DeleteFunc(slices.Clone(b.In), func(v string) bool { return slices.Contains(a.In, v) })
+		case a.holds:
+			replaced = i
+		default:
+			a.In, replaced = slices.Concat(b.In, a.In), i
+		}
+	}
+	if replaced < 0 {
+		return append(answers, a)
+	}
+	answers[replaced] = a
+	return answers
 }

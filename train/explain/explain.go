@@ -100,7 +100,8 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 	}
 	switch {
 	case p.HasItems() || log.Choices != nil:
-		return nil, errors.New("explain is for policies of a fixed list of actions, without features")
+		return nil, errors.New("only a policy of a fixed list of actions, without features of theirs, is explained; what " +
+			"this one earns is told by an evaluation")
 	case log.Propensity == nil:
 		return nil, errors.New("the log has no propensities: name what drew the actions by setting logging-policy, or take " +
 			"setting estimate-propensity")
