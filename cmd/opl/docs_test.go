@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -328,4 +329,55 @@ func anchors(page string) map[string]bool {
 		all[a.String()] = true
 	}
 	return all
+}
+
+// TestDocsNameTests: the tests that pages and the gate name are there. Go runs none, and passes, where one was renamed.
+func TestDocsNameTests(t *testing.T) {
+	tests := make(map[string][]string) // by folder
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		dir, _ := filepath.Rel(root, filepath.Dir(path))
+		for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w*)`).FindAllSubmatch(text, -1) {
+			tests[dir] = append(tests[dir], string(m[1]))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(page, pattern string, folders []string) {
+		for _, p := range strings.Split(strings.ReplaceAll(pattern, `\|`, "|"), "|") {
+			p, _, _ = strings.Cut(p, "/")
+			is := regexp.MustCompile(p).MatchString
+			found := strings.EqualFold(p, "xxx") || p == "^$"
+			for dir, all := range tests {
+				found = found || (folders == nil || slices.Contains(folders, dir)) && slices.ContainsFunc(all, is)
+			}
+			if !found {
+				t.Errorf("%s names the test %s, which is not there", page, p)
+			}
+		}
+	}
+	for _, page := range append(pages(t, "CONTRIBUTING.md"), ".ci/run") {
+		text := readPage(t, page)
+		for _, m := range regexp.MustCompile(`go test [^`+"`"+`\n]*`).FindAllString(text, -1) {
+			var folders []string
+			for _, f := range regexp.MustCompile(` \./([\w/]+)`).FindAllStringSubmatch(m, -1) {
+				folders = append(folders, f[1])
+			}
+			for _, p := range regexp.MustCompile(`-(?:run|bench|skip)[ =]'?([\w^$|\\/]+)`).FindAllStringSubmatch(m, -1) {
+				if !strings.HasPrefix(p[1], "$") {
+					named(page, p[1], folders)
+				}
+			}
+		}
+		for _, m := range regexp.MustCompile(`(?m)^simulations='\^\((.*)\)\$'$`).FindAllStringSubmatch(text, -1) {
+			for _, p := range strings.Split(m[1], "|") {
+				named(page, "^"+p+"$", nil)
+			}
+		}
+	}
 }

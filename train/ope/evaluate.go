@@ -104,7 +104,7 @@ func prepare(log *logs.Log, targets []Target, o Options) (*evaluation, error) {
 	if err := o.check(targets); err != nil {
 		return nil, err
 	}
-	if err := provenance.Required(log, o.Requirements); err != nil {
+	if err := provenance.Required(log, o.Gamma, o.Requirements); err != nil {
 		return nil, err
 	}
 	t, err := newSample(log, o.Delta)

@@ -59,7 +59,7 @@ type known struct {
 }
 
 func learn(ctx context.Context, lib library.Library, log *logs.Log, o Options, k known) (*Learned, error) {
-	if err := provenance.Required(log, o.Requirements); err != nil {
+	if err := provenance.Required(log, o.Gamma, o.Requirements); err != nil {
 		return nil, err
 	}
 	if log.Numbers != nil {

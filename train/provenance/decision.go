@@ -289,8 +289,7 @@ func (n *null) doubts(s sample, b *logs.Beside, rows []int, grouped bool) error 
 	for _, f := range inspect.Within(log, max(1, s.found.Gamma)).Findings {
 		switch {
 		case n.AtRandom && f.About == inspect.Draws && f.Severity > inspect.Fine:
-			return withhold("%scolumn %s is missing by the action, and not at random: in the rows that have it, %s: %s",
-				s.named(true), n.Column, f.Check, f.Measured)
+			return withhold("%s"+byAction, s.named(true), n.Column, f.Check, f.Measured)
 		case f.About != inspect.Draws && contradicts(f, grouped):
 			n.doubt = cmp.Or(n.doubt, fmt.Sprintf("column %s: %s: %s", n.Column, f.Check, f.Measured))
 		}
@@ -510,9 +509,10 @@ func (d *Decision) conclude(contradicted string) {
 	}
 }
 
-// Required refuses requirements that no log could meet, and outcomes that are the same in all rows
-// or in none. Call it before anything is learned or estimated.
-func Required(log *logs.Log, all []Requirement) error {
+// Required refuses requirements that no log could meet, outcomes that are the same in all rows or in
+// none, and outcomes that are missing by the action where they should be missing at random.
+// Propensities are known up to a factor gamma. Call it before anything is learned or estimated.
+func Required(log *logs.Log, gamma float64, all []Requirement) error {
 	if _, err := Chances(log, nil, nil, 1, 0.05, all); err != nil {
 		return err
 	}
@@ -534,12 +534,23 @@ func Required(log *logs.Log, all []Requirement) error {
 		}
 		if least >= most && (b.Lacking == 0 || b.Of.AtRandom || least > most) {
 			return fmt.Errorf("setting %s %s: column %s is the same in all rows, or has no value: it is no outcome",
-				r.kind(),
-				r.Name, b.Of.Column)
+				r.kind(), r.Name, b.Of.Column)
+		}
+		if !b.Of.AtRandom || b.Missing == nil || log.Simulated() {
+			continue
+		}
+		rows := slices.DeleteFunc(logs.Every(log.Len()), func(i int) bool { return b.Missing[i] })
+		for _, f := range inspect.Within(b.Log.Subset(rows), max(1, gamma)).Findings {
+			if f.About == inspect.Draws && f.Severity > inspect.Fine {
+				return fmt.Errorf("setting missing-at-random %s: "+byAction, r.Name, b.Of.Column, f.Check, f.Measured)
+			}
 		}
 	}
 	return nil
 }
+
+// byAction says why an outcome is not missing at random: by a column, a check, and what it measured.
+const byAction = "column %s is missing by the action, and not at random: in the rows that have it, %s: %s"
 
 // Chances predicts whether n rows like these would show that the goal rises and that each
 // requirement is met. It returns the logarithms of these probabilities. The policy must not have
