@@ -127,7 +127,7 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
-func TestShapes(t *testing.T) {
+func TestExpr_KnowsItsShapeAndText(t *testing.T) {
 	g := graph.New(tensor.Float32)
 	m, v, s := g.Input("m", 4, 3), g.Input("v", 3), g.Input("s")
 	for _, c := range []struct {

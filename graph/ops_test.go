@@ -120,7 +120,7 @@ func values(n int, seed uint64) []float64 {
 	return xs
 }
 
-func TestOperations(t *testing.T) {
+func TestOperations_HaveTheValuesAndGradientsOfTheirFormulas(t *testing.T) {
 	for _, c := range opCases {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(3) {

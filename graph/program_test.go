@@ -13,7 +13,7 @@ import (
 	"opl/graph"
 )
 
-func TestInputs(t *testing.T) {
+func TestFeed_AsksForEveryInputOfItsShape(t *testing.T) {
 	p := compile(t, func(g *graph.Graph) graph.Expr {
 		g.Input("unused", 7)
 		return g.Input("x", 2).Mul(g.Input("y", 2)).Sum().Mul(g.Input("s"))
@@ -47,7 +47,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-func TestBuffer(t *testing.T) {
+func TestBuffer_IsTheInputOfItsTypeAlone(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		g := graph.New(dt)
 		g.Input("unused", 2)
@@ -188,7 +188,7 @@ func TestNonFinite(t *testing.T) {
 
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
-func TestResults(t *testing.T) {
+func TestProgram_HasResultsOnceItRan(t *testing.T) {
 	q, idle, scalar := param("q", []float64{1, 2}, 2), param("idle", []float64{3}, 1, 1), param("scalar", []float64{5})
 	build := func(g *graph.Graph) graph.Expr {
 		g.Param(idle).Named("idle")
@@ -248,7 +248,7 @@ func TestBareCosts(t *testing.T) {
 	}
 }
 
-func TestParams(t *testing.T) {
+func TestParam_IsCopiedByAs(t *testing.T) {
 	q := graph.NewParam("q", tensor.Float32, []float64{.1, .2}, 2)
 	if q.Len() != 2 || q.Float64s()[0] != float64(float32(.1)) {
 		t.Errorf("%d values %v", q.Len(), q.Float64s())

@@ -264,7 +264,7 @@ func floats(d *tensor.Dense) (xs []float64) {
 	return xs
 }
 
-func TestGradients(t *testing.T) {
+func TestObjectives_HaveTheGradientsOfDifferences(t *testing.T) {
 	everyFit(t, func(t *testing.T, name string, s spec) {
 		sizes := [][3]int{{5, 4, 3}, {3, 2, 1}, {1, 3, 2}}
 		if otherLambda(name) {

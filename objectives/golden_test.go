@@ -264,7 +264,7 @@ func off(what string, got, want []float64, tol float64) string {
 	return ""
 }
 
-func TestGolden(t *testing.T) {
+func TestObjectives_GiveTheGoldenValues(t *testing.T) {
 	g := readGolden(t)
 	checked, unknown := 0, 0
 	for _, c := range g.Cases {

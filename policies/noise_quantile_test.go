@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-func TestQuantile(t *testing.T) {
+func TestQuantile_IsTheNormalQuantileAndOdd(t *testing.T) {
 	xs := []uint32{0, 1, 2, 3, 1<<31 - 1, 1 << 31, math.MaxUint32 - 1, math.MaxUint32}
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200_000 {

@@ -251,7 +251,7 @@ func TestAdamW(t *testing.T) {
 	}
 }
 
-func TestSplit(t *testing.T) {
+func TestSplit_PutsEveryRowOnOneSideBySeed(t *testing.T) {
 	logging, log, err := train.Split(1000, 0, 3)
 	if err != nil || len(logging) != 50 || len(log) != 950 {
 		t.Fatalf("%d and %d rows, %v", len(logging), len(log), err)

@@ -23,7 +23,7 @@ import (
 	"opl/train/library"
 )
 
-//go:generate go test . -run TestReference -update-reference
+//go:generate go test . -run TestReference_EqualsWhatTheCodeGenerates -update-reference
 
 var updateReference = flag.Bool("update-reference", false, "write the generated pages of docs/reference")
 
@@ -67,8 +67,8 @@ func TestHelp_NamesEveryFlagAndSaysWhatItIsFor(t *testing.T) {
 	}
 }
 
-// TestReference holds the generated pages of docs/reference against the code; go generate ./cmd/cli writes them.
-func TestReference(t *testing.T) {
+// TestReference_EqualsWhatTheCodeGenerates holds the generated pages of docs/reference against the code; go generate ./cmd/cli writes them.
+func TestReference_EqualsWhatTheCodeGenerates(t *testing.T) {
 	lib := library.Standard()
 	for name, page := range map[string]string{
 		"commands.md": commandsPage(lib), "settings.md": settingsPage(), "names.md": namesPage(lib), "policyfile.md": policyFilePage(t),

@@ -117,7 +117,7 @@ type kept struct{ logs.Bucket }
 func (kept) Close() error { return nil }
 
 // A log of 1,000 objects behind S3, as versitygw serves a folder.
-func TestS3(t *testing.T) {
+func TestS3_GivesTheLogOfThousandObjects(t *testing.T) {
 	if os.Getenv("OPL_LONG") == "" {
 		t.Skip("OPL_LONG is not set")
 	}

@@ -21,7 +21,7 @@ import (
 
 // A decision is a span within the trace of its request, which reaches the collector before the command ends, and
 // probes are none. Without a collector nothing wraps the server.
-func TestTracing(t *testing.T) {
+func TestTracing_MakesDecisionsSpansOfTheirRequests(t *testing.T) {
 	if wrap, _ := cloud.Tracing(t.Context()); wrap != nil {
 		t.Fatal("without a collector decisions are traced")
 	}

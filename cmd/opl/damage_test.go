@@ -319,7 +319,7 @@ func kinds(t *testing.T, dir string) []kind {
 // Of files of every kind, damaged at random, none is read as other numbers than were written, where it has a
 // checksum, or as numbers that cannot be, where it has none; none ends in a panic, lasts, or takes a gigabyte.
 // OPL_LONG=1 damages 100,000.
-func TestDamaged(t *testing.T) {
+func TestDamagedFiles_AreNeverReadAsOtherNumbers(t *testing.T) {
 	n := 600
 	if os.Getenv("OPL_LONG") != "" {
 		n = 100_000

@@ -16,7 +16,7 @@ func encoder(t *testing.T, e Encoder) *Encoder {
 	return made
 }
 
-func TestEncode(t *testing.T) {
+func TestEncode_ScalesCentersAndCountsUnknownNames(t *testing.T) {
 	plain := Encoder{Names: []string{"age", "city=Oslo", "city=Bern"}, Scale: []float64{0.5, 2, 3}}
 	scaled := plain
 	scaled.Center, scaled.Intercept, scaled.Unit = []float64{10, 0, 0}, true, true
@@ -93,7 +93,7 @@ func TestFinish_EncodesRawValuesAsEncodeDoes(t *testing.T) {
 	}
 }
 
-func TestFeature(t *testing.T) {
+func TestFeature_FindsANameOrNone(t *testing.T) {
 	e := encoder(t, Encoder{Names: []string{"a", "b"}, Scale: []float64{1, 1}})
 	if e.FeatureOf([]byte("b")) != 1 || e.FeatureOf(nil) != -1 {
 		t.Errorf("b is feature %d", e.FeatureOf([]byte("b")))
@@ -103,7 +103,7 @@ func TestFeature(t *testing.T) {
 	}
 }
 
-func TestJSON(t *testing.T) {
+func TestEncoder_ComesBackFromJSON(t *testing.T) {
 	e := encoder(t, Encoder{Names: []string{"a", "b"}, Scale: []float64{2, 0.1}, Center: []float64{1, 0}, Intercept: true, Unit: true})
 	b, err := json.Marshal(e)
 	if err != nil {

@@ -378,7 +378,7 @@ func sealed(t testing.TB, b []byte, from, to string) []byte {
 	return policyfile.Seal(bytes.Replace(b, []byte(from), []byte(to), 1))
 }
 
-func TestRefuses(t *testing.T) {
+func TestRead_RefusesDamagedAndImpossibleFiles(t *testing.T) {
 	gaussian, softmax := example(t, policyfile.Gaussian, 2, 2, 6), example(t, policyfile.Softmax, 2, 2, 6)
 	for _, f := range []*policyfile.File{gaussian, softmax} {
 		f.Components[0].Weights = policyfile.Matrix{{1.5, 2.5}, {3.5, 4.5}}

@@ -159,7 +159,7 @@ func pyContexts(r *rand.Rand, n int) (all []map[string]any) {
 }
 
 // Python's file gives the propensities of all kinds of policies within 1e-12.
-func TestPython(t *testing.T) {
+func TestPython_GivesThePropensitiesOfGo(t *testing.T) {
 	python(t)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(20, 1))
 	var cases []*pyCase

@@ -69,7 +69,7 @@ func TestDecide_RefusesWhatAWebPageCanSend(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
+func TestTokens_AreAskedForAndReadFromAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	for _, text := range []string{"short\n", "a token with spaces in\n", strings.Repeat("#", maxKeys+1)} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -184,7 +184,7 @@ func writePair(t *testing.T, cert, key string, serial int64) {
 }
 
 // Certificates are replaced under a running server; bad ones are not taken.
-func TestTLS(t *testing.T) {
+func TestTLS_TakesNewCertificatesUnderARunningServer(t *testing.T) {
 	cert, key := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
 	writePair(t, cert, key, 1)
 	c, err := ReadCertificate(cert, key)
@@ -285,7 +285,7 @@ func TestConnectionsOfOneAddress(t *testing.T) {
 	}
 }
 
-func TestNetworks(t *testing.T) {
+func TestNetworks_AreAddressesOrTheFirstHalfOfIPv6(t *testing.T) {
 	of := func(ip string) string {
 		return addressOf(from{net.TCPAddr{IP: net.ParseIP(ip)}}).String()
 	}

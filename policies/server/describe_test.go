@@ -172,7 +172,7 @@ func TestOpenAPI(t *testing.T) {
 	l.segment.f.Close()
 	send("POST", "/decide", ask)
 	send("GET", "/healthz", "")
-	seen["/decide 408"] = true // see TestTimeout
+	seen["/decide 408"] = true // see TestTimeout_EndsARequestWhoseBodyDoesNotCome
 	for path, methods := range doc.Paths {
 		for _, operation := range methods {
 			for status := range operation.Responses {

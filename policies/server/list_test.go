@@ -15,7 +15,7 @@ import (
 
 // A list has for each slot the propensity that the policy has among what the slots above left, in the context of the
 // slot; and lists are drawn by these: counts of all lists of two slots agree.
-func TestLists(t *testing.T) {
+func TestLists_HaveThePropensityOfEachSlot(t *testing.T) {
 	t.Run("of a policy that reads no slot", func(t *testing.T) { testLists(t, false) })
 	t.Run("of a policy that reads the slot", func(t *testing.T) { testLists(t, true) })
 }

@@ -64,7 +64,7 @@ func sealed(object, from, to string) string {
 	return strings.Replace(string(wholefile.Seal([]byte(object))), from, to, 1) + "\n"
 }
 
-func TestTorn(t *testing.T) {
+func TestOpenLog_SetsATornLastLineAside(t *testing.T) {
 	long := strings.Repeat("z", 200_000)
 	const a = `{"decision_id":"d","actions":["x","y"],"policy_hash":"ab"}` + "\n"
 	for _, c := range []struct{ before, after, torn string }{

@@ -72,7 +72,7 @@ opl_policy.Server(plain).decide({"x_0": 1})
 `
 
 // Python asks over TLS with its token, which it takes nowhere else, and its file reads contexts as the server does.
-func TestPython(t *testing.T) {
+func TestPython_AsksOverTLSAndReadsContextsAsTheServerDoes(t *testing.T) {
 	python := "python3"
 	for _, python = range []string{"python3", "/usr/bin/python3", ""} {
 		if python == "" {

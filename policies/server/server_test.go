@@ -163,7 +163,7 @@ func lines(t testing.TB, path string) (all []line) {
 	return all
 }
 
-func TestDecide(t *testing.T) {
+func TestDecide_DrawsFromItsPropensitiesAndLogsThem(t *testing.T) {
 	p := testPolicy(t, 3, 2, func(f *policyfile.File) {
 		c := &f.Components[0]
 		c.Encoder.Names, c.Encoder.Scale = append(c.Encoder.Names, "geo.lat", "zip=123", "vip=true"), append(c.Encoder.Scale, 1, 1, 1)
@@ -307,7 +307,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-func TestStrict(t *testing.T) {
+func TestStrict_RefusesUnknownAndMissingValues(t *testing.T) {
 	s, _ := testServer(t, testPolicy(t, 3, 2, nil), Config{Strict: true})
 	for body, want := range map[string]string{
 		`{"context":{"x_0":1,"city":"Oslo","x_1":2,"y":1}}`: "context.y: the policy does not know the name",
@@ -339,7 +339,7 @@ func TestLogFails(t *testing.T) {
 	}
 }
 
-func TestMetrics(t *testing.T) {
+func TestMetrics_CountDecisionsAndUnknownValues(t *testing.T) {
 	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{})
 	for range 3 {
 		do(s, "POST", "/decide", `{"context":{"x_0":1,"z":0}}`)
@@ -416,7 +416,7 @@ func TestOverloadAndDrain(t *testing.T) {
 	}
 }
 
-func TestTimeout(t *testing.T) {
+func TestTimeout_EndsARequestWhoseBodyDoesNotCome(t *testing.T) {
 	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{Timeout: time.Second})
 	url, _ := started(t, s)
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))

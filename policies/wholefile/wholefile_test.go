@@ -44,7 +44,7 @@ func names(t *testing.T, folder string) string {
 	return strings.Join(s, " ")
 }
 
-func TestKilled(t *testing.T) {
+func TestWrite_LeavesNothingWhenKilled(t *testing.T) {
 	folder := t.TempDir()
 	for range 5 {
 		cmd := exec.Command(os.Args[0])
@@ -84,7 +84,7 @@ func TestWrite_LeavesOneWholeFileOfMany(t *testing.T) {
 	}
 }
 
-func TestMode(t *testing.T) {
+func TestWrite_KeepsTheModeThatAFileHas(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o027))
 	folder := t.TempDir()
 	for i, c := range []struct{ there, mode, want fs.FileMode }{

@@ -51,7 +51,7 @@ func decode(t *testing.T, text []byte, into any) {
 	}
 }
 
-func TestManifests(t *testing.T) {
+func TestManifests_DecodeAsKubernetesTypes(t *testing.T) {
 	parts, merge := submit(t, "--shards", "2", "--engine", "image=opl:1", "--engine", "claim=results", "--engine", "namespace=lab",
 		"--engine", "cpu=2", "--engine", "memory=4Gi", "--engine", "parallelism=1", "--engine", "retries=3", "--engine", "deadline=3600",
 		"--engine", "spec.template.spec.nodeSelector.disk=ssd", "--engine", "spec.ttlSecondsAfterFinished=600", "--engine", "metadata.labels.team=ope")

@@ -95,7 +95,7 @@ func TestRun_FindsUnbiasedEstimatorsUnbiased(t *testing.T) {
 // The published orders, on the same logs: dr beats ips; at little overlap self-normalization beats dr (Swaminathan &
 // Joachims 2015, Thomas & Brunskill 2016), as does a model that is learned for it (Farajtabar et al. 2018); optimistic shrinkage
 // beats dr where the model is good (Su et al. 2020).
-func TestOrders(t *testing.T) {
+func TestBench_PutsEstimatorsInThePublishedOrders(t *testing.T) {
 	long.Test(t)
 	r := run(t, bench.Options{Seeds: 150, Rows: []int{250}, Noise: .1, Estimators: []ope.Estimator{ope.IPS(), ope.SNIPS(), ope.DR(), ope.SNDR(), ope.DRos(), ope.MRDR()}})
 	for _, c := range []struct{ logging, better, worse string }{
@@ -128,7 +128,7 @@ func TestRun_IsTheSameForAnyNumberOfThreads(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestRun_RefusesOptionsOutsideTheirDomain(t *testing.T) {
 	done, stop := context.WithCancel(context.Background())
 	stop()
 	if _, err := bench.Run(done, open(t), bench.Options{}); err != context.Canceled {

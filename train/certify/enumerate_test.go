@@ -142,7 +142,7 @@ func near(t *testing.T, what string, got, want float64) {
 
 // The promise itself: the probability that either bound fails is at most δ, and that of each
 // at most half of it; equal rows that are not known to be a group break it.
-func TestViolations(t *testing.T) {
+func TestBounds_ViolationsAreAsRareAsPromised(t *testing.T) {
 	w := two()
 	pi := [][]float64{{0, 1}, {1, 0}} // hardly logged
 	risk, logging := w.risks(pi)

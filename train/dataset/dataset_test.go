@@ -19,7 +19,7 @@ func openSet(t *testing.T, content [4][]byte) *Data {
 	return d
 }
 
-func TestRow(t *testing.T) {
+func TestRow_HasUnitLengthUnlessItIsZero(t *testing.T) {
 	d := openSet(t, small())
 	s := d.Train
 	if d.Classes != 3 || d.ImageRows != 2 || d.ImageCols != 3 || s.Len() != 4 || s.Dim() != 6 || d.Test.Len() != 2 {
@@ -117,7 +117,7 @@ func TestAllLabels(t *testing.T) {
 	}
 }
 
-func TestHash(t *testing.T) {
+func TestHash_DependsOnContentNotOnCompression(t *testing.T) {
 	a := openSet(t, small())
 	recompressed := small()
 	recompressed[0] = append(compress(recompressed[0][:20]), compress(recompressed[0][20:])...)

@@ -60,7 +60,7 @@ func TestSearchOrder(t *testing.T) {
 	wantIn(flag, filepath.Join(flag, "mnist"))
 }
 
-func TestFashion(t *testing.T) {
+func TestOpen_FindsFashionWhereDebianPutsIt(t *testing.T) {
 	isolate(t)
 	writeSet(t, fashionDir, small())
 	d, err := Open("fashion", "")
@@ -72,7 +72,7 @@ func TestFashion(t *testing.T) {
 	}
 }
 
-func TestEMNIST(t *testing.T) {
+func TestOpen_AsksWhichSplitOfEMNIST(t *testing.T) {
 	isolate(t)
 	dir := t.TempDir()
 	for _, split := range []string{"balanced", "letters"} {

@@ -11,13 +11,13 @@ import (
 // The subsets in testdata are the first examples of the real sets, in the same four files.
 // Where Open finds both real sets, this writes them anew:
 //
-//	go test ./train/dataset -run TestSubset -update
+//	go test ./train/dataset -run TestSubset_IsTheStartOfTheRealData -update
 var update = flag.Bool("update", false, "write testdata/mnist and testdata/fashion from the full data sets")
 
 // subset is where the subset of a data set lies.
 func subset(name string) string { return filepath.Join("..", "..", "testdata", name) }
 
-func TestSubset(t *testing.T) {
+func TestSubset_IsTheStartOfTheRealData(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		train, test int

@@ -42,7 +42,7 @@ func withOwn() library.Library {
 	return lib
 }
 
-func TestCheck(t *testing.T) {
+func TestCheck_NamesWhatDoesNotFitAndWhatWasMeant(t *testing.T) {
 	lib := library.Standard()
 	for _, c := range []struct{ objective, weight, policy, want string }{
 		{"corollary1", "har", "gaussian", "linear"},
@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestValidate(t *testing.T) {
+func TestValidate_RefusesEntriesWithoutNameOrFormula(t *testing.T) {
 	if err := withOwn().Validate(); err != nil {
 		t.Error(err)
 	}
@@ -85,7 +85,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestLibrary_LabelsItsEntries(t *testing.T) {
 	lib := withOwn()
 	for got, want := range map[string]string{
 		lib.ObjectiveLabel("corollary1"): "Corollary 1", lib.ObjectiveLabel("mine"): "Mine", lib.ObjectiveLabel("plain"): "plain", lib.ObjectiveLabel("other"): "other",

@@ -10,7 +10,7 @@ import (
 	"opl/policies/features"
 )
 
-func TestCatalogue(t *testing.T) {
+func TestCatalogue_IsTheSameFromEveryFormat(t *testing.T) {
 	const csv = "action,z_price,z_kind,other\nred,1,a,x\ngreen,2.5,b,y\nblue,-4,a,\n"
 	files := map[string]string{"c.csv": csv, "c.jsonl": `{"action":"red","z_price":1,"z_kind":"a"}` + "\n" + `{"z_kind":"b","action":"green","z_price":2.5}` + "\n" + `{"action":"blue","z_price":-4,"z_kind":"a"}` + "\n"}
 	hash := ""

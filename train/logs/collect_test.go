@@ -203,7 +203,7 @@ func TestVectorsAlone(t *testing.T) {
 	}
 }
 
-func TestDistribution(t *testing.T) {
+func TestDistribution_RefusesNumbersThatAreNoProbabilities(t *testing.T) {
 	for _, c := range []struct {
 		pi   []float64
 		want string

@@ -25,7 +25,7 @@ func smallParquet(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-func TestFooter(t *testing.T) {
+func TestFooter_RefusesDamagedEndsOfParquet(t *testing.T) {
 	good := smallParquet(t)
 	if err := checkFooter(bytes.NewReader(good), int64(len(good))); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,8 @@ import (
 )
 
 // format is a kind of file that logs are in. To add one, write its reader in a file of its
-// own, and a line in formats; TestFormats runs every line through the same rows.
+// own, and a line in formats; TestFormats_GiveTheSameRows runs every line through the same
+// rows.
 type format struct {
 	name    string
 	endings []string // of names of files

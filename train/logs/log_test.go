@@ -66,7 +66,7 @@ func TestLogs_ShareIdentitiesOfTheSameExamples(t *testing.T) {
 	}
 }
 
-func TestFloor(t *testing.T) {
+func TestFromLabels_KeepsPropensitiesAboveTheFloor(t *testing.T) {
 	x := logs.Rows64{Width: 1, Data: []float64{1}}
 	l := logs.FromLabels(x, []uint8{0}, []int{0}, []float64{0, -1000}, 2, rand.New(rand.NewPCG(1, 2)))
 	if l.Propensities[1] != logs.Floor {
@@ -74,7 +74,7 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheck_NamesTheRowThatCannotBe(t *testing.T) {
 	good := func() *logs.Log {
 		return &logs.Log{X: logs.Rows64{Width: 1, Data: []float64{1, 2}}, Actions: logs.Numbered(2), Action: []int32{0, 1},
 			Cost: []float64{0, -1}, Propensity: []float64{.5, .25}, Propensities: []float64{.5, .5, .75, .25}}

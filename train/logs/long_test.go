@@ -113,7 +113,7 @@ var rowWriters = map[string]func(out io.Writer, d *Decision){
 // The same rows in every format, of 50 features and 20 actions: read, read again from the
 // cache, encoded. A quick check that all formats agree; with OPL_LONG=1 a million rows,
 // with memory and time (run one format in a process for its own peak).
-func TestFormats(t *testing.T) {
+func TestFormats_GiveTheSameRows(t *testing.T) {
 	n := 2000
 	long := os.Getenv("OPL_LONG") != ""
 	if long {

@@ -17,7 +17,7 @@ const setsJSON = `{"action":"b","reward":1,"propensity":0.5,"x_u":1,"actions":[{
 {"propensities":[0.25,0.5,0.25],"action":"c","reward":0,"x_u":-2,"propensity":0.25,"actions":[{"id":"c","price":-1,"brand":{"size":3}},{"color":"red","price":1,"id":"a"},{"id":"b","price":2,"color":"blue"}]}
 `
 
-func TestSets(t *testing.T) {
+func TestSets_AreReadFromJSONAndFromTheCache(t *testing.T) {
 	path := write(t, "l.jsonl", setsJSON)
 	for range 2 { // read, and from the cache
 		l := mustOpen(t, path, Options{})

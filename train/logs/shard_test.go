@@ -6,7 +6,7 @@ import (
 	"opl/train/logs"
 )
 
-func TestShard(t *testing.T) {
+func TestParseShard_TakesIOfNAndNothingElse(t *testing.T) {
 	for text, want := range map[string]logs.Shard{"1/1": {1, 1}, "3/8": {3, 8}, "2+1/8": {3, 8}, "0+1/1": {1, 1}, "10000/10000": {10000, 10000}} {
 		if s, err := logs.ParseShard(text); err != nil || s != want {
 			t.Errorf("%s: %v, %v", text, s, err)

@@ -111,7 +111,7 @@ func normals(r *rand.Rand, x []float64) {
 // a matter of luck), of 5,000 items, where the features say
 // all, where items earn what no feature says, and where no two items are alike. OPL_LONG=1 draws 100 logs of each by the
 // seed OPL_SEED, or OPL_LOGS of each, of 500 and 5,000 items, and has other estimators beside.
-func TestMIPS(t *testing.T) {
+func TestMIPS_HasATenthOfTheErrorOfIPS(t *testing.T) {
 	long.Test(t)
 	count, seed, sizes, list := 3, uint64(1), []int{5000}, []ope.Estimator{ope.MIPS()}
 	if os.Getenv("OPL_LONG") != "" {

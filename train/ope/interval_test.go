@@ -26,7 +26,8 @@ func intervals(t *testing.T, l *logs.Log, targets []ope.Target, o ope.Options, m
 
 // Intervals of the value, the gain and the difference cover by each method: those for bounded weights
 // at least as often as they say, however few rows and rare rewards there are; the others where there are
-// rows enough. OPL_LONG prints what docs/evidence/estimators.md has; otherwise there are too few rows for the others, see TestCoverage.
+// rows enough. OPL_LONG prints what docs/evidence/estimators.md has; otherwise there are too few rows for the others, see
+// TestIntervals_CoverAsOftenAsTheySay.
 func TestMethodsCover(t *testing.T) {
 	trials, share, methods := 600, 1, ope.Methods()
 	if os.Getenv("OPL_LONG") == "" {

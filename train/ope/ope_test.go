@@ -482,7 +482,7 @@ func oneHot(xs []int, m int) logs.Rows64 {
 // Intervals cover the value as often as they say, for the methods that are
 // unbiased: fresh logs of known worlds, single rows and groups, and the gain and
 // the difference of two targets too. Guarantees fail at most as often as δ.
-func TestCoverage(t *testing.T) {
+func TestIntervals_CoverAsOftenAsTheySay(t *testing.T) {
 	long.Test(t)
 	logs, n := 150, 1000
 	if os.Getenv("OPL_LONG") != "" {

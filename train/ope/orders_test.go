@@ -16,7 +16,7 @@ import (
 // importance weights, and normalized, switched or shrunk doubly robust than plain; weights that are cut or
 // smoothed are better than those that are not. A model of the reward knows 3 features of 20 contexts. OPL_LONG
 // prints what docs/evidence/estimators.md has.
-func TestOrders(t *testing.T) {
+func TestEstimators_StandInThePublishedOrders(t *testing.T) {
 	long.Test(t)
 	trials := 30
 	if os.Getenv("OPL_LONG") != "" {

@@ -525,7 +525,7 @@ func TestEstimatedPropensities_NeverCertify(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
+func TestOptions_RefuseWhatDoesNotFitTogether(t *testing.T) {
 	log := world{seed: 1, ids: true}.log(t, 200)
 	h, p := 2.0, -1.0
 	for want, o := range map[string]pipeline.Options{

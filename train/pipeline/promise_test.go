@@ -407,7 +407,7 @@ func binomial(n int, p float64) int {
 // not said falsely, on many logs of worlds in which the truth is known. OPL_LONG=1 draws
 // OPL_LOGS of each setting, 1,000 if not set, by the seed OPL_SEED, and prints a table; OPL_SETTING is a part of the names
 // of settings that are tried alone.
-func TestPromise(t *testing.T) {
+func TestPromise_FailsAtMostWithProbabilityDelta(t *testing.T) {
 	long.Test(t)
 	asked, seed := 0, uint64(1)
 	if os.Getenv("OPL_LONG") != "" {

@@ -21,7 +21,7 @@ import (
 
 // Learners and objectives side by side on lists whose truth is known: what their policies earn, beside the logging
 // policy and the best lists, and what is guaranteed. OPL_LOGS logs of each world, if set, of OPL_ROWS lists.
-func TestRankings(t *testing.T) {
+func TestRankings_LearnersBesideLoggingAndBestLists(t *testing.T) {
 	long.Test(t)
 	draws, n, visits := 1, 1500, 400
 	if many, err := strconv.Atoi(os.Getenv("OPL_LOGS")); err == nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestSplit(t *testing.T) {
+func TestSplit_KeepsGroupsAndTimesTogether(t *testing.T) {
 	const n = 4000
 	c := SplitBy{IDs: make([]uint64, n), Group: make([]int32, n), Time: make([]int64, n)}
 	r := rand.New(rand.NewPCG(1, 1))

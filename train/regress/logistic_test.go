@@ -54,7 +54,7 @@ func dot(x, y []float64) (s float64) {
 	return s
 }
 
-func TestLogistic(t *testing.T) {
+func TestLogistic_MinimizesItsLossForEveryPenalty(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 1))
 	const n, d = 300, 4
 	x := random(r, n, d)
@@ -207,7 +207,7 @@ func TestLogistic_IsTheSameForAnyNumberOfThreads(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestFits_RefuseNumbersThatCannotBe(t *testing.T) {
 	x := regress.Matrix{Width: 1, Data: []float64{1, 2, 3}}
 	y := []float64{0, 1, .5}
 	bad := regress.Matrix{Width: 1, Data: []float64{1, math.NaN(), 3}}

@@ -8,7 +8,7 @@ import (
 	"opl/train/regress"
 )
 
-func TestRidge(t *testing.T) {
+func TestRidge_MinimizesItsLossForEveryPenalty(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 20))
 	const n, d, k = 700, 4, 2
 	x, y, w := random(r, n, d), numbers(n*k, r.NormFloat64), numbers(n, r.Float64)

@@ -38,7 +38,7 @@ func records() []train.Record {
 	return []train.Record{logging, learned, own}
 }
 
-func TestGolden(t *testing.T) {
+func TestReport_GivesTheGoldenFiles(t *testing.T) {
 	seeds := records()
 	for _, r := range records() {
 		r.Seed, r.Reward = 2, r.Reward+.01

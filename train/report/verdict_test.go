@@ -48,7 +48,7 @@ func find(t *testing.T, vs []Verdict, conclusion int, lambda string) Verdict {
 	return Verdict{}
 }
 
-func TestVerdicts(t *testing.T) {
+func TestVerdicts_ConfirmContradictOrLeaveOpen(t *testing.T) {
 	three := slices.DeleteFunc(synthetic(t, allFigures, []string{"mnist"}, 3, 0), func(r train.Record) bool {
 		return !slices.Contains([]float64{-.3, 0, .2, .5, .9}, r.Eta0)
 	})
@@ -167,7 +167,7 @@ func TestFewSeeds(t *testing.T) {
 	}
 }
 
-func TestMissing(t *testing.T) {
+func TestVerdicts_NameTheRunsThatAreMissing(t *testing.T) {
 	recs := settle(synthetic(t, []string{"fig1"}, []string{"mnist"}, 3, 0), levels, falling)
 	without := func(is func(train.Record) bool) []train.Record {
 		return slices.DeleteFunc(slices.Clone(recs), is)
@@ -242,7 +242,7 @@ func TestInterval_OfThreeSeedsByHand(t *testing.T) {
 	}
 }
 
-func TestDecide(t *testing.T) {
+func TestDecide_ComparesTheIntervalWithTheClaim(t *testing.T) {
 	for _, c := range []struct {
 		test         Test
 		lower, upper float64
@@ -278,7 +278,7 @@ func TestDatasetsAgree(t *testing.T) {
 	}
 }
 
-func TestConclude(t *testing.T) {
+func TestConclude_TakesTheWorstOfItsComparisons(t *testing.T) {
 	for _, c := range []struct {
 		of   []Status
 		want Status

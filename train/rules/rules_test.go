@@ -253,7 +253,7 @@ func TestLearn_Refuses(t *testing.T) {
 	}
 }
 
-func TestShort(t *testing.T) {
+func TestShort_TakesTheRoundestNumberBetween(t *testing.T) {
 	for _, c := range []struct{ low, high, want float64 }{
 		{34, 35, 34}, {34.2, 34.9, 34.5}, {-1, 1, 0}, {0.1, 0.2, 0.15}, {1, math.Nextafter(1, 2), 1}, {-2e300, 2e300, 0}, {900, 2000, 1000},
 	} {

@@ -8,7 +8,7 @@ import (
 	"opl/graph/kernel/simd"
 )
 
-func TestAdam32(t *testing.T) {
+func TestAdam32_StepsToTheSameBitsOnEveryPath(t *testing.T) {
 	s := simd.AdamStep{Beta1: .9, Beta2: .999, Rest1: .1, Rest2: .001, Decay: .01, Rate: .3, Root: 20, Epsilon: 1e-8}
 	for _, n := range []int{1, 7, 8, 100, 105} {
 		var got [][]float32

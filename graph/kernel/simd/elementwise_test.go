@@ -125,7 +125,7 @@ func TestAbove_ComparesAsInFloat64(t *testing.T) {
 }
 
 // Kernels over rows.
-func TestRows(t *testing.T) {
+func TestRows_GiveTheSameNumbersOnEveryPath(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	for _, rows := range []int{1, 2, 3, 7, 12} {
 		for _, k := range []int{1, 2, 3, 7, 8, 9, 10, 16, 23, 40, 100} {

@@ -18,7 +18,7 @@ func paths(run func(name string)) {
 	run("go")
 }
 
-func TestExp32(t *testing.T) {
+func TestExp32_IsWithinAnUlpOfExp(t *testing.T) {
 	paths(func(name string) {
 		var xs []float32
 		for x := float32(-110); x < 92; x += .00317 {

@@ -67,7 +67,7 @@ func multiplied(t *testing.T, name string, want, scale []float64, mul func(dst [
 	}
 }
 
-func TestGemm32(t *testing.T) {
+func TestGemm32_MultipliesAndAddsWhateverIsTransposed(t *testing.T) {
 	if !simd.Vector() {
 		return // there is no other path: package graph has it
 	}
@@ -92,7 +92,7 @@ func TestGemm32(t *testing.T) {
 	}
 }
 
-func TestSparse(t *testing.T) {
+func TestSparse_GivesTheProductsOfThePlainLoop(t *testing.T) {
 	if !simd.Vector() {
 		return
 	}

@@ -20,7 +20,7 @@ func isas(run func(name string)) {
 }
 
 // The kernels of AVX-512 give the bits of those of AVX2, NaN and infinities too.
-func TestAVX512(t *testing.T) {
+func TestAVX512_GivesTheBitsOfAVX2(t *testing.T) {
 	if processor < avx512 {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 	"opl/graph/kernel/simd"
 )
 
-func TestNormal32(t *testing.T) {
+func TestNormal32_IsTheQuantileOfTheNormal(t *testing.T) {
 	xs := []uint32{0, 1, 2, 3, 1<<31 - 1, 1 << 31, math.MaxUint32 - 1, math.MaxUint32}
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200_003 {
@@ -105,7 +105,7 @@ func bump(x uint32, n int) int {
 	return 0
 }
 
-func TestScramble(t *testing.T) {
+func TestScramble_GivesTheSameBitsOnEveryPath(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	for _, n := range []int{1, 7, 8, 320, 323} {
 		numbers := func(n int) []uint32 {

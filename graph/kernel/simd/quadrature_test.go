@@ -59,7 +59,7 @@ func close[T float32 | float64](t *testing.T, name string, got, want []T, n int,
 	}
 }
 
-func TestQuadrature(t *testing.T) {
+func TestQuadrature_GivesTheSumsOfTheBodiesInGo(t *testing.T) {
 	defer Use(Use(true))
 	const spare = 5
 	for _, k := range []int{1, 2, 3, 10, 15, 16, 17, 32, 33, 100} {

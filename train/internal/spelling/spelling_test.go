@@ -2,7 +2,7 @@ package spelling
 
 import "testing"
 
-func TestDistance(t *testing.T) {
+func TestDistance_CountsEdits(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
@@ -13,7 +13,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-func TestSuggest(t *testing.T) {
+func TestSuggest_NamesTheNearestOrNothing(t *testing.T) {
 	formats := []string{"table", "markdown", "csv", "json"}
 	for name, want := range map[string]string{"yaml": "", "xml": "", "jsno": `: did you mean "json"?`, "tabel": `: did you mean "table"?`, "": ""} {
 		if got := Suggest(name, formats); got != want {

@@ -84,7 +84,7 @@ func joined(t *testing.T, log, rewards string, o Options) (rows, Summary, error)
 	return out, s, err
 }
 
-func TestJoin(t *testing.T) {
+func TestJoin_PutsRewardsToDecisionsAndCountsTheRest(t *testing.T) {
 	log := servedLog(t, `{"context":{"age":3,"city":"Oslo"},"decision_id":"d1"}`, `{"context":{"age":true,"x":null,"vip":false,"y":""},"decision_id":"d2"}`, `{"context":[5,1],"decision_id":"d3"}`)
 	for _, rewards := range []string{
 		write(t, "r.csv", "reward,who,decision_id\n1,x,d3\n,x,d2\n0.25,y,d1\n0,z,d9\n"),
@@ -136,7 +136,7 @@ func TestJoin_TakesOnePolicyOfTwo(t *testing.T) {
 	}
 }
 
-func TestDuplicates(t *testing.T) {
+func TestJoin_TakesTheFirstOrTheLastOfDuplicates(t *testing.T) {
 	twice, err := os.ReadFile(servedLog(t, `{"context":{"age":3},"decision_id":"d"}`, `{"context":{"age":4},"decision_id":"e"}`))
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestLegendSpace(t *testing.T) {
 	}
 }
 
-func TestTicks(t *testing.T) {
+func TestTicks_AreRoundNumbersAtMostSoMany(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64
 		most   int

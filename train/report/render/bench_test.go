@@ -16,7 +16,7 @@ import (
 	"opl/train/report/table"
 )
 
-func TestBench(t *testing.T) {
+func TestBench_NamesBiasedAndLeftOutEstimatorsInEveryFormat(t *testing.T) {
 	data, err := dataset.Open("mnist", filepath.Join("..", "..", "..", "testdata", "mnist"))
 	if err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func evaluated(t *testing.T, o ope.Options, names ...string) ope.Result {
 	return r
 }
 
-func TestEvaluation(t *testing.T) {
+func TestEvaluation_SaysTheSameInEveryFormat(t *testing.T) {
 	res := evaluated(t, ope.Options{Estimators: ope.Estimators(), Notes: []string{"a note"}}, "first one", "other")
 	of := func(f table.Format) string {
 		var b bytes.Buffer

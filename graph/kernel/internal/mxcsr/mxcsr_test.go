@@ -7,7 +7,7 @@ import (
 
 var sink float32
 
-func TestSubnormal(t *testing.T) {
+func TestSubnormal_ReportsOperandsAndResults(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		return
 	}
