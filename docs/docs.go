@@ -1,4 +1,5 @@
-// Package docs holds the glossary, so that pages made by opl explain their words without the manual beside them.
+// Package docs holds the glossary, so that pages made by opl explain their words without the manual
+// beside them. Use it where a word of the glossary is linked or explained.
 package docs
 
 import _ "embed"

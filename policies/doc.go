@@ -1,6 +1,7 @@
-// Package policies holds what is learned: families of stochastic policies over
-// K actions with linear scores φ(x)ᵀθ_a, their Gaussian posteriors, and the noise
-// that sampled families are estimated with.
+// Package policies holds what is learned: families of stochastic policies over K actions with
+// linear scores φ(x)ᵀθ_a, their Gaussian posteriors, and the noise that sampled families are
+// estimated with. Use it to choose the family that an objective learns; to play a learned policy
+// use package policyfile.
 //
 //	softmax             π_θ(a|x) = softmax(φ(x)ᵀθ)_a, one parameter θ
 //	gaussian            π_Q(a|x) = P(a = argmax φ(x)ᵀθ_k), θ ~ N(μ, σ²I)

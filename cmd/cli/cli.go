@@ -1,6 +1,6 @@
-// Package cli is the command line of opl, over a library of objectives, weights
-// and policies. With one's own added to the library, a main of a few lines is a
-// command line that knows them:
+// Package cli is the command line of opl, over a library of objectives, weights and policies. Use
+// it to build a command line with entries of your own. With one's own added to the library, a main
+// of a few lines is a command line that knows them:
 //
 //	func main() {
 //		lib := library.Standard()

@@ -239,6 +239,14 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 		if len(recs) == 0 {
 			return nil
 		}
+		if format == table.Text {
+			next := "opl train, on a log of your own"
+			if f.seeds <= 1 {
+				next = "--seeds 3, to see how much of a difference is chance"
+			}
+			said := strings.TrimSuffix(report.Best(lib, recs), ".") + "; next: " + next
+			fmt.Fprintln(w, strings.Join(table.Wrap(table.Width(w), said), "\n"))
+		}
 		if err := report.Write(w, format, recs); err != nil || !f.terms || format == table.CSV {
 			return err
 		}

@@ -261,18 +261,19 @@ func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *poli
 		verdict = fmt.Sprintf("the claim is false (wrong with probability at most %.2g): its largest e-value came after "+
 			"row %d; next: go back to the policy before", delta, w.At)
 	}
-	fmt.Fprintf(out, "%s\npolicy %.12s: %d rows%s\nearned      %.4f ± %.4f on average\nclaimed     %.4f or more\n",
-		verdict, p.Hash(), rows, units, w.Mean, w.SE, w.Claim)
+	d := logs.Places(w.SE)
+	fmt.Fprintf(out, "%s\npolicy %.12s: %d rows%s\nearned      %.*f ± %.*f on average\nclaimed     %s or more\n",
+		verdict, p.Hash(), rows, units, d, w.Mean, d, w.SE, logs.Units{}.Least(w.Claim, w.SE))
 	fmt.Fprintf(out, "e-value     %.2g against the claim, at most %.2g so far; %.3g refutes it\n", w.E, w.Most, 1/share)
 	for _, o := range others {
-		side, said := "or more", "not refuted"
+		side, said, d := "or more", "not refuted", logs.Places(o.SE)
 		if o.AtMost {
 			side = "or less"
 		}
 		if o.Refuted {
 			said = fmt.Sprintf("refuted after row %d", o.At)
 		}
-		fmt.Fprintf(out, "%-11s %.4g ± %.2g on average, claimed %.4g %s; e-value at most %.2g: %s\n", o.Name, o.Mean,
-			o.SE, o.Claim, side, o.Most, said)
+		fmt.Fprintf(out, "%-11s %.*f ± %.*f on average, claimed %.4g %s; e-value at most %.2g: %s\n", o.Name, d, o.Mean,
+			d, o.SE, o.Claim, side, o.Most, said)
 	}
 }

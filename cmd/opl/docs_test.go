@@ -55,11 +55,12 @@ func readPage(t *testing.T, path string) string {
 func TestPagesRun(t *testing.T) {
 	long.Test(t)
 	bin := t.TempDir()
-	for _, program := range []string{"loop", "router"} {
+	for _, program := range []string{"loop", "router", "own"} {
 		if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, program), root+"/testdata/"+program).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
+	numpy := exec.Command("/usr/bin/python3", "-c", "import numpy").Run() == nil
 	data, err := filepath.Abs(filepath.Join(root, "testdata"))
 	if err != nil {
 		t.Fatal(err)
@@ -67,12 +68,16 @@ func TestPagesRun(t *testing.T) {
 	for _, page := range pages(t) {
 		steps := console(readPage(t, page))
 		if len(steps) == 0 {
-			if strings.HasPrefix(page, "docs/how-to/") && !strings.HasSuffix(page, "README.md") && !strings.Contains(readPage(t, page), "```go") && !strings.Contains(readPage(t, page), "```sh") {
+			// TestScriptsByJSON runs the script of scripts.md, and examples the code of library.md.
+			if strings.HasPrefix(page, "docs/how-to/") && !slices.Contains([]string{"README", "scripts", "library"}, strings.TrimSuffix(filepath.Base(page), ".md")) {
 				t.Errorf("%s: a how-to page without a session that runs", page)
 			}
 			continue
 		}
 		t.Run(strings.TrimSuffix(strings.TrimPrefix(page, "docs/"), ".md"), func(t *testing.T) {
+			if !numpy && strings.Contains(readPage(t, page), "$ /usr/bin/python3") {
+				t.Skip("no /usr/bin/python3 with numpy")
+			}
 			t.Parallel()
 			runPage(t, steps, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "OPL_DATA="+data)
 		})
@@ -288,8 +293,14 @@ func TestDocsShowCode(t *testing.T) {
 	}
 	for _, page := range pages(t, "CONTRIBUTING.md") {
 		for i, part := range strings.Split(readPage(t, page), "```go\n") {
-			if code, _, _ := strings.Cut(part, "```"); i > 0 && !strings.Contains(built, flat(code)) {
+			code, below, _ := strings.Cut(part, "```")
+			if i > 0 && !strings.Contains(built, flat(code)) {
 				t.Errorf("%s shows code that no test builds:\n%s", page, code)
+			}
+			_, prints, shown := strings.Cut(below, "It prints\n\n")
+			prints, _, _ = strings.Cut(prints, "\n\n")
+			if i > 0 && shown && !strings.Contains(built, "// "+strings.ReplaceAll(flat(prints), "\n", "\n// ")) {
+				t.Errorf("%s says that code prints what no example does:\n%s", page, prints)
 			}
 		}
 	}

@@ -1,6 +1,6 @@
-// Package kernel holds the numbers themselves, without Gorgonia: softmax, the
-// normal distribution and the propensities of a Gaussian policy, with their
-// vector-Jacobian products.
+// Package kernel holds the numbers themselves, without Gorgonia: softmax, the normal distribution
+// and the propensities of a Gaussian policy, with their vector-Jacobian products. Use it for values
+// where no gradient is asked for, and to add a differentiable operation to package graph.
 //
 // The differentiable operations, the certificates and serving all call it, so
 // a propensity is the same number in each of them.

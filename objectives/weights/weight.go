@@ -1,6 +1,7 @@
-// Package weights holds regularized importance weights ŵ = g(π, π₀). A formula is
-// written once, over [Value], and serves learning, where values are expressions of a
-// graph, as well as certificates and evaluation, where they are columns of numbers.
+// Package weights holds regularized importance weights ŵ = g(π, π₀). A formula is written once,
+// over [Value], and serves learning, where values are expressions of a graph, as well as
+// certificates and evaluation, where they are columns of numbers. Use it to pick the weight of an
+// objective or an estimator, or to write one of your own.
 package weights
 
 import (

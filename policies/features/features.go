@@ -1,5 +1,6 @@
-// Package features turns contexts as they are logged, named values, into the
-// vectors φ(x) that policies read. It needs no Gorgonia: serving uses it.
+// Package features turns contexts as they are logged, named values, into the vectors φ(x) that
+// policies read. It needs no Gorgonia: serving uses it. Use it to encode contexts as a policy file
+// says, where neither policyfile nor server does it for you.
 package features
 
 import (

@@ -1,6 +1,7 @@
-// Package numeric says which numbers the actions of a policy stand for: disjoint intervals of a range, in which a
-// number is drawn evenly, and atoms, numbers that are drawn with a probability of their own. It turns a policy of
-// numbers, prices or doses, into one of K actions:
+// Package numeric says which numbers the actions of a policy stand for: disjoint intervals of a
+// range, in which a number is drawn evenly, and atoms, numbers that are drawn with a probability of
+// their own. Use it where an action is a price, a dose or a bid. It turns a policy of numbers,
+// prices or doses, into one of K actions:
 //
 //	π(a|x) = Σ_c π(c|x) 1{a ∈ I_c}/|I_c|
 //

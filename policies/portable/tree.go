@@ -1,5 +1,5 @@
-// Package portable writes policies that are small trees in forms that run elsewhere: SQL, Python, Go, JSON, text and
-// dot.
+// Package portable writes policies that are small trees in forms that run elsewhere: SQL, Python,
+// Go, JSON, text and dot. Use it where a policy must be read by people, or run in a database.
 package portable
 
 import (

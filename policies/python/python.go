@@ -1,4 +1,5 @@
-// Package python holds the file by which Python reads policy files and asks the server.
+// Package python holds the file by which Python reads policy files and asks the server. Use it to
+// write that file beside a policy, as opl python does.
 package python
 
 import _ "embed"

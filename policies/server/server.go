@@ -1,5 +1,5 @@
-// Package server serves a policy over HTTP and logs each decision before it is
-// answered. It needs no Gorgonia.
+// Package server serves a policy over HTTP and logs each decision before it is answered. It needs
+// no Gorgonia. Use it to play a policy behind HTTP in a program of your own, as opl serve does.
 //
 //	POST /decide   {"context": {name: value, …} or [value, …], "decision_id": optional, "group": optional}
 //	             → {"decision_id", "action", "action_name", "propensity", "propensities", "policy_hash"}

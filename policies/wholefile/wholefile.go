@@ -1,4 +1,5 @@
-// Package wholefile writes files whole or not at all.
+// Package wholefile writes files whole or not at all. Use it for every result that a later step
+// reads: a reader finds the file before or the file after, and no half.
 package wholefile
 
 import (

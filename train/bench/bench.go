@@ -1,5 +1,5 @@
-// Package bench measures estimators of package ope on classification data turned into logs, where what a
-// policy earns is known.
+// Package bench measures estimators of package ope on classification data turned into logs, where
+// what a policy earns is known. Use it to judge an estimator before you believe it on a log.
 //
 // Classes are actions, and the reward of an action is 1 for the right class, flipped with
 // probability Noise. On one half of the training set a linear classifier A is learned, on the other

@@ -1,4 +1,5 @@
-// Package dataset reads labelled image sets in the MNIST (IDX) format.
+// Package dataset reads labelled image sets in the MNIST (IDX) format. Use it to make logs from
+// labelled data, whose truth is known.
 //
 // The four gzipped files of a set are found by name (see [Open]), checked from the first byte
 // to the last, and only then handed to GoMNIST, which trusts what a header says. The pixels

@@ -1,6 +1,6 @@
-// Package experiment runs grids of configurations, named as in a [library.Library]:
-// runs share data and logs, and go side by side without touching one another's
-// results.
+// Package experiment runs grids of configurations, named as in a [library.Library]: runs share data
+// and logs, and go side by side without touching one another's results. Use it to compare many
+// configurations; for one use train.Fit.
 package experiment
 
 import (

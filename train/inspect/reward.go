@@ -12,7 +12,7 @@ import (
 func (l *log) reward() {
 	common, most, exact := l.commonest()
 	m := l.mean("reward", func(i int) float64 { return -l.Cost[i] })
-	f := Finding{Check: "reward", Measured: fmt.Sprintf("mean %.4g ± %.2g", l.units.At(m.value), m.se*l.units.Span()),
+	f := Finding{Check: "reward", Measured: fmt.Sprintf("mean %s ± %.2g", l.units.Of(m.value, m.se), m.se*l.units.Span()),
 		Numbers: []Number{{"mean", l.units.At(m.value)}, {"se", m.se * l.units.Span()}}}
 	if exact {
 		f.Measured += fmt.Sprintf("; %s of rows have %.6g", percent(float64(most)/float64(l.n)), l.units.At(-common+0))

@@ -1,6 +1,6 @@
-// Package library turns names into objectives, weights, policies, noise sources and
-// estimators, and says of each what it is called in tables and figures. Whatever is in a
-// [Library] is known to every command, grid file and figure.
+// Package library turns names into objectives, weights, policies, noise sources and estimators, and
+// says of each what it is called in tables and figures. Whatever is in a [Library] is known to
+// every command, grid file and figure. Use Standard and append your own entries.
 package library
 
 import (

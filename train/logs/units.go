@@ -3,7 +3,6 @@ package logs
 import (
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // Units is the range of a log's rewards.
@@ -20,48 +19,37 @@ func (u Units) Span() float64 {
 	return u.High - u.Low
 }
 
-// Of writes a reward in the log's units.
-func (u Units) Of(reward float64) string { return fmt.Sprintf("%.4g", u.At(reward)) }
-
-// Least writes a lower bound as Of does, and never rounds it up.
-func (u Units) Least(reward float64) string {
-	v := u.At(reward)
-	text := u.Of(reward)
-	if above(text, v) {
-		text = fmt.Sprintf("%.4g", v-place(v, 4)/2)
-	}
-	return text
+// Of writes a reward in the log's units, with the decimals that its standard error se allows.
+func (u Units) Of(reward, se float64) string {
+	return fmt.Sprintf("%.*f", Places(se*u.Span()), u.At(reward))
 }
 
-// LeastWidth writes a lower bound as Width does, and never rounds it up.
-func (u Units) LeastWidth(v float64) string {
-	text := u.Width(v)
-	if v *= u.Span(); !above(text, v) {
-		return text
+// Least writes a lower bound as Of does its estimate, with two digits at least, and never rounds it up.
+func (u Units) Least(reward, se float64) string { return least(u.At(reward), Places(se*u.Span())) }
+
+// LeastWidth writes a lower bound on a difference of rewards in the log's units, with two digits.
+func (u Units) LeastWidth(v float64) string { return least(v*u.Span(), 0) }
+
+func least(v float64, d int) string {
+	if v == 0 {
+		return "0"
 	}
-	if v > -100 && v < 100 {
-		return fmt.Sprintf("%.2g", v-place(v, 2)/2)
-	}
-	return fmt.Sprintf("%.0f", math.Floor(v))
+	d = max(d, Places(math.Abs(v)))
+	return fmt.Sprintf("%.*f", d, Below(v, d))
 }
 
-// above reports a text of more than v, beyond what computing it may be wrong.
-func above(text string, v float64) bool {
-	f, err := strconv.ParseFloat(text, 64)
-	return err == nil && f > v+1e-9*math.Abs(v)
-}
-
-// place is what one of the last of so many digits of v is worth.
-func place(v float64, digits int) float64 {
-	return math.Pow10(int(math.Floor(math.Log10(math.Abs(v)))) - digits + 1)
-}
-
-// Width writes a difference of rewards in the log's units.
-func (u Units) Width(v float64) string {
-	if v *= u.Span(); v > -100 && v < 100 {
-		return fmt.Sprintf("%.2g", v)
+// Places returns the decimals that show two digits of half an interval, or of a standard error.
+func Places(half float64) int {
+	if half > 1e-12 && half < 1e12 { // else it is 0 but for rounding
+		return max(0, min(12, 1-int(math.Floor(math.Log10(half)))))
 	}
-	return fmt.Sprintf("%.0f", v)
+	return 3
+}
+
+// Below rounds a lower bound down to d decimals, so that what is printed never promises more than was shown.
+func Below(v float64, d int) float64 {
+	p := math.Pow10(d)
+	return math.Floor(v*p+1e-6)/p + 0
 }
 
 // Range says in words what rewards can be: nothing of those in [0, 1].

@@ -46,24 +46,28 @@ func TestWriteInUnits(t *testing.T) {
 	}
 }
 
-// A lower bound is never said to be more than it is.
-func TestUnitsLeast(t *testing.T) {
+// A lower bound has the digits that the error of its estimate allows, two at least, and is never said to be more than
+// it is.
+func TestUnits_LeastRoundsDownToTheDigitsOfItsError(t *testing.T) {
 	for _, c := range []struct {
 		u           logs.Units
-		v           float64
+		v, se       float64
 		least, gain string
 	}{
-		{logs.Units{}, 0.77097946, "0.7709", "0.77"},
-		{logs.Units{}, 0.29604, "0.296", "0.29"},
-		{logs.Units{}, 0.99999, "0.9999", "0.99"},
-		{logs.Units{}, -0.00623, "-0.00623", "-0.0063"},
-		{logs.Units{}, 0, "0", "0"},
-		{logs.Units{Low: 0, High: 200}, 0.7, "140", "140"},
-		{logs.Units{Low: 0, High: 200}, 0.75339, "150.6", "150"},
-		{logs.Units{Low: 0, High: 1000}, 0.7539, "753.9", "753"},
+		{logs.Units{}, 0.77097946, .014, "0.770", "0.77"},
+		{logs.Units{}, 0.29604, .3, "0.29", "0.29"},
+		{logs.Units{}, 0.99999, .0002, "0.99999", "0.99"},
+		{logs.Units{}, -0.00623, .02, "-0.0063", "-0.0063"},
+		{logs.Units{}, 0.0000412, .02, "0.000041", "0.000041"},
+		{logs.Units{}, 0, .02, "0", "0"},
+		{logs.Units{Low: 0, High: 200}, 0.7, .01, "140.0", "140"},
+		{logs.Units{Low: 0, High: 200}, 0.75339, .1, "150", "150"},
+		{logs.Units{Low: 0, High: 1000}, 0.7539, .004, "753.9", "753"},
+		{logs.Units{}, 0.5, math.Inf(1), "0.500", "0.50"},
+		{logs.Units{}, 0.5, math.NaN(), "0.500", "0.50"},
 	} {
-		if least, gain := c.u.Least(c.v), c.u.LeastWidth(c.v); least != c.least || gain != c.gain {
-			t.Errorf("%v of %v: %s, %s; want %s, %s", c.v, c.u, least, gain, c.least, c.gain)
+		if least, gain := c.u.Least(c.v, c.se), c.u.LeastWidth(c.v); least != c.least || gain != c.gain {
+			t.Errorf("%v ± %v of %v: %s, %s; want %s, %s", c.v, c.se, c.u, least, gain, c.least, c.gain)
 		}
 	}
 }

@@ -187,7 +187,7 @@ func (s Selection) Decimals() int {
 	}
 	for _, i := range errors {
 		if half := (i.High - i.Low) / 2; half > 1e-12 {
-			d = max(d, Places(half))
+			d = max(d, logs.Places(half))
 		}
 	}
 	return d
@@ -236,7 +236,7 @@ func (s *Selection) decide() {
 	case s.Ship:
 		s.Decision = Ship
 		s.Because = fmt.Sprintf("ship %s: it earns at least %.*f, and at least %.*f more than what plays",
-			best.Name, d, Below(u.At(best.lower()), d), d, Below(best.gain()*u.Span(), d))
+			best.Name, d, logs.Below(u.At(best.lower()), d), d, logs.Below(best.gain()*u.Span(), d))
 		if s.Within != nil {
 			s.Because += "; within noise of it: " + strings.Join(s.Within, ", ")
 		}
@@ -254,7 +254,7 @@ func (s *Selection) decide() {
 			s.Because += nothing + "the lower bounds allow the least reward"
 		default:
 			s.Because += fmt.Sprintf("%s earns at least %.*f, and is not shown to earn more than what plays",
-				best.Name, d, Below(u.At(best.lower()), d))
+				best.Name, d, logs.Below(u.At(best.lower()), d))
 			if s.Gamma > 1 { // which more rows do not make smaller
 				s.Because += fmt.Sprintf(" for all propensities within the factor %v", s.Gamma)
 			} else if e != nil && e.Gain.Value > 0 && e.Gain.SE > 0 {

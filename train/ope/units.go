@@ -80,17 +80,3 @@ func (i Interval) times(span float64) Interval {
 func Digits(low, high float64, n int) int {
 	return max(0, n-int(math.Floor(math.Log10(logs.Units{Low: low, High: high}.Span()))))
 }
-
-// Places returns the decimals that show two digits of half an interval, or of a standard error.
-func Places(half float64) int {
-	if half > 1e-12 { // else it is 0 but for rounding
-		return max(1, min(8, 1-int(math.Floor(math.Log10(half)))))
-	}
-	return 4
-}
-
-// Below rounds a lower bound down to d decimals, so that what is printed never promises more than was shown.
-func Below(v float64, d int) float64 {
-	p := math.Pow10(d)
-	return math.Floor(v*p+1e-6) / p
-}

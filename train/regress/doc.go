@@ -1,5 +1,6 @@
 // Package regress fits the regressions that opl needs: ridge, logistic, multinomial and conditional
-// logistic regression, and gradient boosted trees.
+// logistic regression, and gradient boosted trees. Use it for reward models and calibration;
+// policies are learned by package train.
 //
 // All logistic regressions share one minimizer, L-BFGS of gonum/optimize, and one stopping rule:
 // a fit ends where no partial derivative of the mean loss exceeds 1e-9, where the loss no longer

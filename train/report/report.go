@@ -1,5 +1,5 @@
-// Package report shows records of runs: reward tables for readers, CSV and JSON
-// for programs, the paper's figures, and verdicts on its conclusions.
+// Package report shows records of runs: reward tables for readers, CSV and JSON for programs, the
+// paper's figures, and verdicts on its conclusions. Use it after package experiment.
 package report
 
 import (

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"opl/train"
+	"opl/train/library"
 	"opl/train/report/html"
 	"opl/train/report/table"
 )
@@ -28,7 +29,7 @@ func Share(recs []train.Record, o PageOptions) (html.Page, error) {
 	}
 	d := data{p.verdicts, o.Grid, slices.Concat(p.pts...)}
 	out.Data = d
-	out.Verdict = best(names{o.Library}, p.recs)
+	out.Verdict = Best(o.Library, p.recs)
 	if p.verdicts != nil {
 		out.Question = "Do the paper's conclusions hold in these runs?"
 		out.Verdict, out.Tone = judged(p.verdicts)
@@ -79,7 +80,7 @@ func ShareRewards(recs []train.Record, o PageOptions) (html.Page, error) {
 		rewards.Figures = append(rewards.Figures, html.Figure{Caption: captionOf("grid", p.pts[i]), Figure: d})
 	}
 	out := html.Page{Question: "Which objective learns the better policy?", Subject: fmt.Sprintf("%d runs",
-		len(p.recs)), Verdict: best(names{o.Library}, p.recs),
+		len(p.recs)), Verdict: Best(o.Library, p.recs),
 		Sections: []html.Section{rewards}, Data: recs}
 	if t := html.Recorded("Terms of objectives and bounds", &terms); len(t.Tables) > 0 &&
 		len(t.Tables[0].Rows) > 0 {
@@ -89,8 +90,8 @@ func ShareRewards(recs []train.Record, o PageOptions) (html.Page, error) {
 	return out, nil
 }
 
-// best says which configuration earns most, of each data set and η₀.
-func best(n names, recs []train.Record) string {
+// Best says in a sentence which configuration earns most, of each data set and η₀. Names are those of the library.
+func Best(lib library.Library, recs []train.Record) string {
 	type problem struct {
 		dataset string
 		eta0    float64
@@ -108,7 +109,7 @@ func best(n names, recs []train.Record) string {
 				most = runs
 			}
 		}
-		name := n.configuration(most[0].Run)
+		name := names{lib}.configuration(most[0].Run)
 		won[name]++
 		said = fmt.Sprintf("On %s with η₀ = %v, %s earns most: %.4f", datasetName(of[0].Dataset), of[0].Eta0, name,
 			meanReward(most))

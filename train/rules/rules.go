@@ -1,4 +1,5 @@
 // Package rules learns policies that people can read: shallow trees whose leaves name an action.
+// Use it where people must check a policy before it plays.
 package rules
 
 import (

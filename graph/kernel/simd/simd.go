@@ -1,6 +1,8 @@
 // Package simd holds vector kernels with a pure Go path beside each. The kernels for amd64 are in
-// assembly that go generate writes, by the module in _asm; those for arm64, products, by hand; which of them run is said by one table,
-// routine by routine. On other processors the same routines are in Go.
+// assembly that go generate writes, by the module in _asm; those for arm64, products, by hand;
+// which of them run is said by one table, routine by routine. On other processors the same routines
+// are in Go. Use it through package kernel or graph, which choose between its paths; call it to add
+// a kernel.
 package simd
 
 //go:generate go -C _asm run . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg simd

@@ -1,6 +1,7 @@
-// Package workers shares out short work: a training step is a dozen pieces of some
-// ten microseconds, less than it takes to wake a sleeping thread. Between the
-// pieces its workers stay awake.
+// Package workers shares out short work: a training step is a dozen pieces of some ten
+// microseconds, less than it takes to wake a sleeping thread. Between the pieces its workers stay
+// awake. Use it for parts that are shorter than waking a goroutine; for longer ones take
+// goroutines.
 package workers
 
 import (

@@ -1,6 +1,7 @@
-// Package worlds draws decision logs from worlds whose truth is known: what each action earns on average
-// in each context, and with which probability the logging policy takes it. Learners are judged by the
-// true reward of what they learn from such a log. No figure of a learner was tuned into a world.
+// Package worlds draws decision logs from worlds whose truth is known: what each action earns on
+// average in each context, and with which probability the logging policy takes it. Learners are
+// judged by the true reward of what they learn from such a log. No figure of a learner was tuned
+// into a world. Use it to judge a learner before you believe it on a log.
 package worlds
 
 import (

@@ -1,4 +1,5 @@
-// Package keys sorts hashes of many rows, and finds those that come more than once, in little memory.
+// Package keys sorts hashes of many rows, and finds those that come more than once, in little
+// memory. Use it where a map of all rows would be too large.
 package keys
 
 import "slices"

@@ -1,4 +1,4 @@
-// Package spelling finds what a misspelled name was meant to be.
+// Package spelling finds what a misspelled name was meant to be. Use it in errors about names.
 package spelling
 
 import "fmt"

@@ -1,5 +1,5 @@
-// Package join turns what a server logged, and the rewards that came later, into a
-// log to learn from.
+// Package join turns what a server logged, and the rewards that came later, into a log to learn
+// from. Use it before opl train, when decisions and rewards lie in two files.
 package join
 
 import (

@@ -1,5 +1,6 @@
-// Package figure draws: panels of curves, marks, bars and intervals with a legend below, as PNG, SVG or PDF.
-// The pages of opl/train/report/html draw the same figures for browsers.
+// Package figure draws: panels of curves, marks, bars and intervals with a legend below, as PNG,
+// SVG or PDF. The pages of opl/train/report/html draw the same figures for browsers. Use it to draw
+// a result as a file.
 package figure
 
 import (

@@ -2,7 +2,7 @@
 // sentence, sections of text, checks, tables and figures, what made it, and the same as JSON. The
 // page is one file that asks for nothing outside of it, and can be sent to others: tables sort,
 // figures answer to the mouse and to arrow keys, and without scripts, on paper and to a screen
-// reader it says the same.
+// reader it says the same. Use it to share a conclusion with people who have no opl.
 //
 // Figures are drawn here, as SVG that styles itself by the page, and not by a library in the page:
 // readers that run no scripts, as previews of mail do, show them, they print as lines, and a page

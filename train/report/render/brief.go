@@ -158,14 +158,14 @@ func concluded(s provenance.Statement, next string) string {
 	switch s.Verdict {
 	case provenance.Better:
 		return fmt.Sprintf("better than %s: it earns at least %s, at least %s more,%s with probability %v; next: %s",
-			who, u.Least(s.Guaranteed), u.LeastWidth(-s.Gain.Risk), at, 1-s.Delta, next)
+			who, u.Least(s.Guaranteed, errorOf(s)), u.LeastWidth(-s.Gain.Risk), at, 1-s.Delta, next)
 	case provenance.Doubted:
 		return "doubted: the log contradicts what the bounds assume; next: opl inspect, and repair the log"
 	case provenance.Vacuous:
 		return "nothing is guaranteed: the bound allows the least reward; next: log more rows, with more randomness"
 	}
 	return fmt.Sprintf("not shown to be better than %s: it earns at least %s%s with probability %v; next: keep what "+
-		"plays, or log more rows", who, u.Least(s.Guaranteed), at, 1-s.Delta)
+		"plays, or log more rows", who, u.Least(s.Guaranteed, errorOf(s)), at, 1-s.Delta)
 }
 
 // BriefCertificate prints the statement about a log in a few lines.
@@ -242,16 +242,21 @@ func BriefInspection(w io.Writer, r inspect.Report) error {
 	return b.to(w)
 }
 
+// concludedEvaluation says in a line which policy earns most by the estimates, and what to do next.
+func concludedEvaluation(r ope.Result) string {
+	tone, said := headline(r)
+	next := map[html.Tone]string{html.Good: "opl select", html.Doubt: "keep what plays, or log more rows",
+		html.Bad: "log more rows of what the policies do"}[tone]
+	return fmt.Sprintf("%s; next: %s", strings.TrimSuffix(said, "."), next)
+}
+
 // BriefEvaluation prints a line a policy: the estimate to believe, and what is guaranteed.
 func BriefEvaluation(w io.Writer, r ope.Result) error {
 	r = r.InUnits()
 	var b brief
-	tone, said := headline(r)
-	next := map[html.Tone]string{html.Good: "opl select", html.Doubt: "keep what plays, or log more rows",
-		html.Bad: "log more rows of what the policies do"}[tone]
-	fmt.Fprintf(&b, "%s; next: %s\n", strings.TrimSuffix(said, "."), next)
+	fmt.Fprintln(&b, concludedEvaluation(r))
 	e := evaluation{document{&b, table.Text}, r, percent(r.Delta) + " interval"}
-	d := max(ope.Digits(e.RewardMin, e.RewardMax, 3), ope.Places((e.Logging.High-e.Logging.Low)/2))
+	d := max(ope.Digits(e.RewardMin, e.RewardMax, 3), logs.Places((e.Logging.High-e.Logging.Low)/2))
 	rows := [][]string{{"policy", "value", "gain", "value ≥", "gain ≥"},
 		append(append([]string{"logging"}, e.interval(e.Logging, plain, false)...), "", "", "")}
 	for _, p := range r.Policies {
@@ -262,8 +267,8 @@ func BriefEvaluation(w io.Writer, r ope.Result) error {
 			}
 		}
 		if p.Guarantee != nil {
-			line[3] = fmt.Sprintf(plain, d, ope.Below(*p.Guaranteed, d))
-			line[4] = fmt.Sprintf(signed, d, ope.Below(*p.GainGuaranteed, d))
+			line[3] = fmt.Sprintf(plain, d, logs.Below(*p.Guaranteed, d))
+			line[4] = fmt.Sprintf(signed, d, logs.Below(*p.GainGuaranteed, d))
 			b.decided(p.Name, p.Guarantee.Decided(), p.Guarantee.Contradicted)
 		} else {
 			b.doubt("nothing is guaranteed of ", p.Name, ": "+p.Uncertified)

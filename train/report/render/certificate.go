@@ -74,7 +74,8 @@ func estimated(e certify.Estimate, u logs.Units, on string) string {
 		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the "+
 			"policy does", on, e.Weight)
 	}
-	return fmt.Sprintf("%s ± %s (standard error) on %s, worth %.0f rows", u.Of(e.Reward), u.Width(e.SE), on, e.Effective)
+	return fmt.Sprintf("%s (standard error) on %s, worth %.0f rows", around(plain, u.At(e.Reward), e.SE*u.Span()), on,
+		e.Effective)
 }
 
 // remarks are the notes and doubts of a statement about a log.
@@ -96,6 +97,14 @@ func unitsOf(s provenance.Statement) logs.Units {
 	return logs.Units{Low: s.RewardMin, High: s.RewardMax}
 }
 
+// errorOf is the standard error of the estimate beside a guarantee, in [0, 1]; 0 where there is none.
+func errorOf(s provenance.Statement) float64 {
+	if s.Circumstances == nil {
+		return 0
+	}
+	return s.Estimate.SE
+}
+
 // guarantee says what is guaranteed, in the same words wherever it is shown.
 func guarantee(s provenance.Statement) []html.Fact {
 	u := unitsOf(s)
@@ -113,7 +122,7 @@ func guarantee(s provenance.Statement) []html.Fact {
 	if s.AnyTime {
 		at = " at any time"
 	}
-	logged := u.Of(s.Logged) + " in the same rows"
+	logged := u.Of(s.Logged, errorOf(s)) + " in the same rows"
 	if s.Gain != nil {
 		logged += fmt.Sprintf("; gain over %s at least %s", over, u.LeastWidth(-s.Gain.Risk))
 	}
@@ -125,7 +134,7 @@ func guarantee(s provenance.Statement) []html.Fact {
 			", for the log contradicts what the bounds assume",
 	}[s.Verdict]
 	facts := []html.Fact{
-		fact("guaranteed", "at least %s%s with probability %v, by %s on %s", u.Least(s.Guaranteed), at, 1-s.Delta,
+		fact("guaranteed", "at least %s%s with probability %v, by %s on %s", u.Least(s.Guaranteed, errorOf(s)), at, 1-s.Delta,
 			s.Best().Name, rows),
 		{Name: "logging", Value: logged}, {Name: "verdict", Value: verdict},
 	}
@@ -176,7 +185,7 @@ func boundsOf(s provenance.Statement) (all []bound) {
 		if len(s.All) > 1 {
 			what = b.Name
 		}
-		show(what, u.Least(max(0, -b.Risk)), b)
+		show(what, u.Least(max(0, -b.Risk), errorOf(s)), b)
 	}
 	if s.Gain != nil {
 		show("gain", u.LeastWidth(-s.Gain.Risk), *s.Gain)

@@ -47,7 +47,7 @@ func guaranteeSection(s provenance.Statement) html.Section {
 func sentence(s provenance.Statement) string {
 	u := unitsOf(s)
 	sure := fmt.Sprintf("with probability %v", 1-s.Delta)
-	least := fmt.Sprintf("It earns at least %s", u.Least(s.Promise()))
+	least := fmt.Sprintf("It earns at least %s", u.Least(s.Promise(), errorOf(s)))
 	switch s.Verdict {
 	case provenance.Better:
 		return fmt.Sprintf("%s, and at least %s more than what logged the rows, %s.", least,

@@ -24,8 +24,8 @@ func TestPageSaysAll(t *testing.T) {
 				Estimate: certify.Estimate{Rows: 400, Reward: .5, SE: .01, Effective: 300}}}
 	}
 	for v, want := range map[provenance.Verdict]string{
-		provenance.Better:   "It earns at least 80, and at least 2 more than what logged the rows, with probability 0.95.",
-		provenance.NotShown: "It earns at least 80, with probability 0.95; it is not shown to earn more than what logged the rows.",
+		provenance.Better:   "It earns at least 80.0, and at least 2.0 more than what logged the rows, with probability 0.95.",
+		provenance.NotShown: "It earns at least 80.0, with probability 0.95; it is not shown to earn more than what logged the rows.",
 		provenance.Vacuous:  "Nothing is guaranteed",
 		provenance.Doubted:  "Not shown to be better than what logged the rows",
 	} {

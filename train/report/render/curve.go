@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/report/figure"
 	"opl/train/report/table"
@@ -49,11 +50,12 @@ func concludedCurve(c ope.DoseCurve) string {
 		return "no row has a number"
 	}
 	best := slices.MaxFunc(c.Doses, func(a, b ope.Dose) int { return cmp.Compare(a.Low, b.Low) })
-	text := fmt.Sprintf("best bound: %s earns at least %.4f with probability %v; the log earned %.4f; next: opl train",
-		strings.TrimSpace(best.Segment+" "+numbers(best)), best.Low, 1-c.Delta, c.Logging)
+	d := logs.Places((best.High - best.Low) / 2)
+	text := fmt.Sprintf("best bound: %s earns at least %.*f with probability %v; the log earned %.*f; next: opl train",
+		strings.TrimSpace(best.Segment+" "+numbers(best)), d, logs.Below(best.Low, d), 1-c.Delta, d, c.Logging)
 	if k := c.Point; k != nil {
-		text += fmt.Sprintf("\nthe policy as one number in each context: %.4f ± %.4f by %d rows that had no part in it, "+
-			"bandwidth %.3g; biased, as point values are", k.DR, 2*k.SE, c.Judged, k.Bandwidth)
+		text += fmt.Sprintf("\nthe policy as one number in each context: %s by %d rows that had no part in it, "+
+			"bandwidth %.3g; biased, as point values are", around(plain, k.DR, 2*k.SE), c.Judged, k.Bandwidth)
 	}
 	return text
 }
@@ -75,10 +77,11 @@ func doses(all []ope.Dose) [][]string {
 		rows[0] = append([]string{"segment"}, rows[0]...)
 	}
 	for _, d := range all {
-		row := []string{numbers(d), fmt.Sprintf("%.4f", d.Value), fmt.Sprintf("%.4f", d.Low),
-			fmt.Sprintf("%.4f", d.High), fmt.Sprintf("%.4g", d.Number), "", ""}
+		n := logs.Places((d.High - d.Low) / 2)
+		row := []string{numbers(d), fmt.Sprintf(plain, n, d.Value), fmt.Sprintf(plain, n, logs.Below(d.Low, n)),
+			fmt.Sprintf(plain, n, -logs.Below(-d.High, n)), fmt.Sprintf("%.4g", d.Number), "", ""}
 		if k := d.Point; k != nil {
-			row[5], row[6] = fmt.Sprintf("%.4f ± %.4f", k.DR, 2*k.SE), fmt.Sprintf("%.3g", k.Bandwidth)
+			row[5], row[6] = around(plain, k.DR, 2*k.SE), fmt.Sprintf("%.3g", k.Bandwidth)
 		}
 		if by {
 			row = append([]string{d.Segment}, row...)

@@ -50,7 +50,7 @@ func outcomes(d *provenance.Decision) (rows [][]string) {
 			limit = "> 0"
 		}
 		rows = append(rows, []string{o.Kind + " " + o.Name,
-			fmt.Sprintf("%.4g ± %.2g", o.Estimate, o.SE), fmt.Sprintf("%.4g", o.Logging), o.Bounded,
+			around(plain, o.Estimate, o.SE), fmt.Sprintf(plain, logs.Places(o.SE), o.Logging), o.Bounded,
 			sign + " " + bound(o.Bound), sign + " " + bound(o.Together), limit, o.Verdict})
 	}
 	return rows
@@ -102,8 +102,7 @@ func (d document) outcomes(level string, policies []ope.Policy) error {
 
 // interval is a value ± half of its interval.
 func interval(i ope.Interval) string {
-	half := (i.High - i.Low) / 2
-	return fmt.Sprintf("%.*f ± %.*f", ope.Places(half), i.Value, ope.Places(half), half)
+	return around(plain, i.Value, (i.High-i.Low)/2)
 }
 
 // answered prints what several outcomes say of a policy; of nil nothing.

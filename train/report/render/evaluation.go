@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/report/table"
 )
@@ -27,6 +28,9 @@ func Evaluation(w io.Writer, f table.Format, r ope.Result) error {
 		return evaluationCSV(w, r)
 	case table.Text, table.Markdown, table.LaTeX:
 		e := evaluation{document{w, f}, r, percent(r.Delta) + " interval"}
+		if f == table.Text {
+			fmt.Fprintln(w, concludedEvaluation(r))
+		}
 		for _, write := range []func() error{e.estimates, e.weights, e.pairs} {
 			if err := write(); err != nil {
 				return err
@@ -48,9 +52,6 @@ type evaluation struct {
 	level string
 }
 
-// Formats of values and of gains.
-const plain, signed = "%.*f", "%+.*f"
-
 // interval are the cells of an interval; se: with the standard error, which text leaves out.
 func (e evaluation) interval(g ope.Interval, verb string, se bool) []string {
 	half := (g.High - g.Low) / 2
@@ -58,7 +59,7 @@ func (e evaluation) interval(g ope.Interval, verb string, se bool) []string {
 		if math.Abs(v) < 1e-12 { // 0 but for rounding
 			v = 0
 		}
-		return fmt.Sprintf(verb, ope.Places(half), v)
+		return fmt.Sprintf(verb, logs.Places(half), v)
 	}
 	switch {
 	case e.format == table.Markdown && se:
@@ -66,7 +67,7 @@ func (e evaluation) interval(g ope.Interval, verb string, se bool) []string {
 	case e.format == table.Markdown:
 		return []string{number(g.Value), number(g.Low) + " to " + number(g.High)}
 	case e.Interval == "normal" || e.Interval == "bernstein":
-		return []string{fmt.Sprintf("%s ± %.*f", number(g.Value), ope.Places(half), half)}
+		return []string{around(verb, g.Value, half)}
 	}
 	return []string{fmt.Sprintf("%s [%s, %s]", number(g.Value), number(g.Low), number(g.High))}
 }
@@ -110,7 +111,7 @@ func (e evaluation) weights() error {
 		if p.Tail != 0 {
 			k = fmt.Sprintf("%.2f", p.Tail)
 		}
-		d := ope.Places(p.MeanWeightSE)
+		d := logs.Places(p.MeanWeightSE)
 		rows = append(
 			rows,
 			[]string{
@@ -214,7 +215,7 @@ func (e evaluation) doubts() {
 
 // guarantees says what is guaranteed of each policy.
 func (e evaluation) guarantees() {
-	d := max(ope.Digits(e.RewardMin, e.RewardMax, 3), ope.Places(e.Logging.SE))
+	d := max(ope.Digits(e.RewardMin, e.RewardMax, 3), logs.Places((e.Logging.High-e.Logging.Low)/2))
 	gamma, any := 1., false
 	for _, p := range e.Policies {
 		g := p.Guarantee
@@ -228,7 +229,7 @@ func (e evaluation) guarantees() {
 			verdict += fmt.Sprintf(", for propensities within the factor %s of those logged", factor(g.Strength))
 		}
 		e.para("guaranteed: %s earns at least %.*f, and %+.*f more than the logging policy: %s", p.Name,
-			d, ope.Below(*p.Guaranteed, d), d, ope.Below(*p.GainGuaranteed, d), verdict)
+			d, logs.Below(*p.Guaranteed, d), d, logs.Below(*p.GainGuaranteed, d), verdict)
 		if g.Contradicted != "" {
 			e.para("doubt: %s: %s", p.Name, g.Contradicted)
 		}

@@ -71,13 +71,8 @@ func headline(r ope.Result) (html.Tone, string) {
 	if believed > 1 {
 		most = fmt.Sprintf(", the most of %d policies", believed)
 	}
-	said := func(i ope.Interval) string {
-		half := (i.High - i.Low) / 2
-		d := max(ope.Places(half), ope.Digits(r.RewardMin, r.RewardMax, 3))
-		return fmt.Sprintf("%.*f ± %.*f", d, i.Value, d, half)
-	}
 	verdict := fmt.Sprintf("%s would have earned %s by %s%s; the logging policy earned %s. ",
-		name, said(best.Interval), best.Label(), most, said(r.Logging))
+		name, interval(best.Interval), best.Label(), most, interval(r.Logging))
 	if shown == nil {
 		return html.Doubt, verdict + "None is shown to earn more."
 	}

@@ -141,7 +141,7 @@ func TestEvaluationRounded(t *testing.T) {
 	if err := render.Evaluation(&b, table.Text, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{" +0.0000 ± 0.0000 ", "believe ips; about 5500 rows like these", "or more: about 1.0e+30 rows like these"} {
+	for _, want := range []string{" +0.000 ± 0.000 ", "believe ips; about 5500 rows like these", "or more: about 1.0e+30 rows like these"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

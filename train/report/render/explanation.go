@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"opl/train/explain"
+	"opl/train/logs"
 	"opl/train/report/figure"
 	"opl/train/report/html"
 	"opl/train/report/table"
@@ -108,14 +109,15 @@ const namedBrief = 5
 // share writes a share in percent, and twoErrors a gain ± two standard errors.
 func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
 
-func twoErrors(v, se float64) string { return fmt.Sprintf("%+.3g ± %.2g", v, 2*se) }
+func twoErrors(v, se float64) string { return around(signed, v, 2*se) }
 
 // atLeast is the lower bound of a segment, where there is one.
 func atLeast(s explain.Segment) string {
 	if s.AtLeast == nil {
 		return ""
 	}
-	return fmt.Sprintf(", at least %+.3g", *s.AtLeast)
+	d := logs.Places(2 * s.SE)
+	return fmt.Sprintf(", at least %+.*f", d, logs.Below(*s.AtLeast, d))
 }
 
 // asRules says how well the tree plays like the policy.
@@ -133,8 +135,8 @@ func explained(e *explain.Explanation) string {
 	if e.Gain < 0 {
 		beside = "less"
 	}
-	return fmt.Sprintf("The policy earns about %.4g, %.4g ± %.2g %s than the logging policy (doubly robust, on %d "+
-		"of %d rows).", e.Reward, math.Abs(e.Gain), 2*e.GainSE, beside, e.Judged, e.Rows)
+	return fmt.Sprintf("The policy earns about %.*f, %s %s than the logging policy (doubly robust, on %d of %d rows).",
+		logs.Places(2*e.GainSE), e.Reward, around(plain, math.Abs(e.Gain), 2*e.GainSE), beside, e.Judged, e.Rows)
 }
 
 // explanationSections are what text and page say, without figures.

@@ -28,7 +28,7 @@ func FrontierText(w io.Writer, f table.Format, p *pipeline.Frontier, files []str
 			goal, other := q.Decision.Outcomes[0], q.Decision.Outcomes[1]
 			head[4] = other.Column + ", " + other.Bounded
 			for k, o := range []provenance.Outcome{goal, other} {
-				row[2+2*k] = fmt.Sprintf("%.4g ± %.2g", o.Point, o.SE)
+				row[2+2*k] = around(plain, o.Point, o.SE)
 			}
 			all := outcomes(q.Decision)
 			row[3], row[5], row[6] = all[0][5], all[1][5], string(q.Decision.Answer)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"opl/train/inspect"
+	"opl/train/logs"
 )
 
 // columns is the width of the text.
@@ -131,7 +132,8 @@ func byAction(b *strings.Builder, r inspect.Report) {
 		if expected {
 			fmt.Fprintf(b, " %9.6g", math.Round(a.Expected*10)/10)
 		}
-		fmt.Fprintf(b, " %6.3g %8.4g ± %-8.2g %s\n", a.Z, a.Reward, a.SE,
+		d := logs.Places(a.SE)
+		fmt.Fprintf(b, " %6.3g %8.*f ± %-8.*f %s\n", a.Z, d, a.Reward, d, a.SE,
 			bar((a.Reward-r.RewardMin)/max(most-r.RewardMin, 1e-300), 16))
 	}
 	if rest > 0 {

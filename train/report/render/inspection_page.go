@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"opl/train/inspect"
+	"opl/train/logs"
 	"opl/train/report/figure"
 	"opl/train/report/html"
 )
@@ -78,7 +79,7 @@ func holds(r inspect.Report) (all []html.Section) {
 			expected = fmt.Sprintf("%.1f", a.Expected)
 		}
 		t.Rows = append(t.Rows, []string{a.Name, fmt.Sprint(a.Rows), expected, fmt.Sprintf("%.3g", a.Z),
-			fmt.Sprintf("%.4g", a.Reward), fmt.Sprintf("%.2g", a.SE)})
+			fmt.Sprintf(plain, logs.Places(a.SE), a.Reward), fmt.Sprintf("%.2g", a.SE)})
 		if i < listed && a.Rows > 0 {
 			marks.Add(a.Reward, -float64(len(names)), a.Reward-2*a.SE, a.Reward+2*a.SE,
 				fmt.Sprintf("%s, %d rows", a.Name, a.Rows))
@@ -100,7 +101,7 @@ func holds(r inspect.Report) (all []html.Section) {
 		c := figure.Curve{Name: "mean reward", Style: figure.Category(0), Kind: figure.Barred}
 		for i, b := range r.Blocks {
 			t.Rows = append(t.Rows, []string{fmt.Sprint(i + 1), b.From, fmt.Sprint(b.Rows),
-				fmt.Sprintf("%.4g", b.Reward), fmt.Sprintf("%.2g", b.SE)})
+				fmt.Sprintf(plain, logs.Places(b.SE), b.Reward), fmt.Sprintf("%.2g", b.SE)})
 			c.Add(float64(i+1), b.Reward, b.Reward-2*b.SE, b.Reward+2*b.SE,
 				strings.TrimSpace(fmt.Sprintf("%d rows %s", b.Rows, b.From)))
 		}

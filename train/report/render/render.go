@@ -1,5 +1,6 @@
-// Package render shows what other packages compute: as text, Markdown, CSV, JSON, pages and figures. Packages
-// that compute return values and do not import it. A file is what is shown of one kind of result.
+// Package render shows what other packages compute: as text, Markdown, CSV, JSON, pages and
+// figures. Packages that compute return values and do not import it. A file is what is shown of one
+// kind of result. Use it in a program that should print what opl prints.
 package render
 
 import (
@@ -88,6 +89,18 @@ func lines(name, x string, labels []string, curves ...figure.Curve) figure.Figur
 
 // exact writes a number so that it reads back as the same.
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// Formats of values and of gains.
+const plain, signed = "%.*f", "%+.*f"
+
+// around writes a value, plain or signed, ± its error: two digits of the error, and as many decimals of the value.
+func around(verb string, v, half float64) string {
+	if math.Abs(v) < 1e-12 { // 0 but for rounding
+		v = 0
+	}
+	d := logs.Places(half)
+	return fmt.Sprintf(verb+" ± %.*f", d, v, d, half)
+}
 
 // recorded makes a section of what is printed as Markdown, so that page and text say the same.
 func recorded(title string, write func(io.Writer, table.Format) error) html.Section {

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strconv"
 
+	"opl/train/logs"
 	"opl/train/ope"
 	"opl/train/report/table"
 )
 
-// Selection prints a selection in a format: a line a target, and below, but for CSV, what the numbers mean and
-// last the decision.
+// Selection prints a selection in a format: a line a target, and below, but for CSV, what the numbers mean. Text begins
+// with the decision, and other formats end with it.
 func Selection(w io.Writer, f table.Format, s ope.Selection) error {
 	s = s.InUnits()
 	switch f {
@@ -20,6 +21,9 @@ func Selection(w io.Writer, f table.Format, s ope.Selection) error {
 		return selectionCSV(w, s)
 	case table.Text, table.Markdown, table.LaTeX:
 		e := selection{document{w, f}, s, s.Decimals()}
+		if f == table.Text {
+			fmt.Fprintln(w, s.Because)
+		}
 		if err := table.Write(w, f, e.targets()[0], e.targets()[1:]); err != nil {
 			return err
 		}
@@ -51,7 +55,7 @@ func (s selection) targets() [][]string {
 		if v == nil {
 			return "—"
 		}
-		return fmt.Sprintf(verb, s.digits, ope.Below(*v, s.digits))
+		return fmt.Sprintf(verb, s.digits, logs.Below(*v, s.digits))
 	}
 	rows := [][]string{{"policy", "value ≥", "gain ≥", "value", "gain", "verdict"},
 		{"what plays", "", "", s.half(s.Logging, plain), "", ""}}
@@ -111,7 +115,7 @@ func (s selection) legend() {
 	}
 }
 
-// doubts says what warns, what cannot be told, and last the decision.
+// doubts says what warns, what cannot be told, and the decision.
 func (s selection) doubts() {
 	s.paras("left out: ", s.Missing)
 	s.paras("", s.Notes)
@@ -127,7 +131,9 @@ func (s selection) doubts() {
 		}
 	}
 	s.tells()
-	s.para("%s", s.Because)
+	if s.format != table.Text { // which begins with it
+		s.para("%s", s.Because)
+	}
 }
 
 // tells says what these rows tell of targets beside each other, and how firmly.

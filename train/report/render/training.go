@@ -94,7 +94,7 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 	}
 	var of []string
 	for _, d := range t.Divisions {
-		of = append(of, fmt.Sprintf("%d: %.4g ± %.2g", d.Intervals, d.Value, d.Error))
+		of = append(of, fmt.Sprintf("%d: %s", d.Intervals, around(plain, d.Value, d.Error)))
 	}
 	if of != nil {
 		facts = append(facts, fact("intervals", "%d of %d at a time, by rows that teach: %s", max(1, f.Numbers.Window),

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"opl/train/bench/worlds"
+	"opl/train/logs"
 	"opl/train/report/table"
 )
 
@@ -37,8 +38,9 @@ func Worlds(w io.Writer, f table.Format, cells []worlds.Cell) error {
 // meanOf is the mean of numbers, with its standard error.
 func meanOf(x []float64, se bool) string {
 	m, sd := stat.MeanStdDev(x, nil)
+	half := sd / math.Sqrt(float64(len(x)))
 	if !se || len(x) < 2 {
-		return fmt.Sprintf("%.4f", m)
+		return fmt.Sprintf(plain, logs.Places(half), m)
 	}
-	return fmt.Sprintf("%.4f ± %.4f", m, sd/math.Sqrt(float64(len(x))))
+	return around(plain, m, half)
 }

@@ -12,7 +12,9 @@ var escaped = strings.NewReplacer("\\", `\textbackslash{}`, "&", `\&`, "%", `\%`
 	"−", `$-$`, "×", `$\times$`, "·", `$\cdot$`, "…", `\dots{}`, "λ₁", `$\lambda_1$`, "λ₂", `$\lambda_2$`,
 	"λ", `$\lambda$`, "η₀", `$\eta_0$`, "π₀", `$\pi_0$`, "π", `$\pi$`, "δ", `$\delta$`, "Γ", `$\Gamma$`, "τ", `$\tau$`,
 	"σ", `$\sigma$`, "Σ", `$\Sigma$`, "α", `$\alpha$`, "β", `$\beta$`, "ε", `$\varepsilon$`, "θ", `$\theta$`,
-	"κ", `$\kappa$`, "μ", `$\mu$`, "φ", `$\phi$`, "r̂", `$\hat r$`, "ŵ", `$\hat w$`, "→", `$\to$`, "∞", `$\infty$`, "₂", `$_2$`, "√", `$\surd$`)
+	"κ", `$\kappa$`, "μ", `$\mu$`, "φ", `$\phi$`, "r̂", `$\hat r$`, "ŵ", `$\hat w$`, "→", `$\to$`, "∞", `$\infty$`, "₂", `$_2$`, "√", `$\surd$`,
+	"ℓ", `$\ell$`, "²", `$^2$`, "‖", `$\|$`, "γ", `$\gamma$`, "⁻¹", `$^{-1}$`, "ᐟ", "/", "⁴", `$^4$`, "ᵀ", `$^T$`,
+	"∏", `$\prod$`, "✓", "yes", "✗", "no")
 
 // Escape returns text as LaTeX prints it.
 func Escape(text string) string { return escaped.Replace(text) }

@@ -1,4 +1,5 @@
-// Package table prints tables of text cells in the formats that all commands have.
+// Package table prints tables of text cells in the formats that all commands have. Use it to print
+// a table in every format that --format takes.
 package table
 
 import (

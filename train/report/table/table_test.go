@@ -7,6 +7,15 @@ import (
 	"opl/train/report/table"
 )
 
+// LaTeX stops at characters that its fonts lack: those of the terms of bounds are commands.
+func TestLaTeX_HasACommandForEveryLetterOfATerm(t *testing.T) {
+	for _, r := range table.Escape("a_b&c%d#e$f{g}~^\\ ℓ ‖θ‖² γ∏⁻¹ᐟ⁴ δ Γ λ₁ η₀ π₀ r̂ ŵ ≥ ≤ ± − ✓") {
+		if r > 126 {
+			t.Errorf("LaTeX is given %q", r)
+		}
+	}
+}
+
 func TestLaTeX_EscapesAndAlignsNumbers(t *testing.T) {
 	var b strings.Builder
 	rows := [][]string{{"a_b & 5 %", "0.4 ± 0.1", "η₀ = 1"}, {"c", "-0.2", "—"}}
