@@ -68,6 +68,7 @@ func curveCommand(lib library.Library) *cobra.Command {
 	addGamma(fl, &o.Gamma)
 	addCount(fl, &intervals, "intervals", 16)
 	bind(fl, &o.By, "by", "")
+	oneOf(fl, &o.Shape, "reward-shape", ope.Shapes()...)
 	bind(fl, &policy, "policy", "")
 	bind(fl, &o.Fresh, "fresh", false)
 	addTableFormat(fl, &format)

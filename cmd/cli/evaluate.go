@@ -33,6 +33,7 @@ type evaluateFlags struct {
 	estimators []string
 	o          ope.Options
 	model      string // name of one to learn, or policy file
+	shape      string // of r̂ as a function of the number, see [ope.Model.Shaped]
 	loggers    []string
 	format     string
 	plot       plotFlag
@@ -108,6 +109,7 @@ func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
 	oneOf(fl, &f.o.Interval, "interval", names(ope.Methods(), methodName)...)
 	bind(fl, &f.o.MaxWeight, "max-weight", 0)
 	bind(fl, &f.model, "reward-model", "ridge")
+	oneOf(fl, &f.shape, "reward-shape", ope.Shapes()...)
 	repeated(fl, &f.loggers, "logger")
 	addTableFormat(fl, &f.format)
 	addVerbose(fl)
@@ -219,7 +221,9 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 	if slices.ContainsFunc(o.Estimators, reads) && (f.part.shard.Of == 0 || filepath.Ext(f.model) != "") &&
 		!slices.ContainsFunc(targets, rows) {
 		show.next("learning a model of the reward")
-		err = f.predict(cmd.Context(), o, log)
+		if err = f.predict(cmd.Context(), o, log); err == nil {
+			err = f.shaped(o, log)
+		}
 	}
 	return log, targets, err
 }
@@ -253,7 +257,7 @@ func (f evaluateFlags) identity(o ope.Options) (string, error) {
 		}
 		all = append(all, arg, fmt.Sprintf("%x", sha256.Sum256(text)))
 	}
-	all = append(all, fmt.Sprint(f.o.Seed), strings.Join(f.estimators, ","))
+	all = append(all, fmt.Sprint(f.o.Seed), strings.Join(f.estimators, ","), f.shape)
 	for _, e := range o.Estimators {
 		all = append(all, e.Name)
 	}
@@ -325,6 +329,25 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 		o.Notes = append(o.Notes, fmt.Sprintf("r̂ is the %s model of the reward in %s", m.Name, f.model))
 	}
 	return nil
+}
+
+// shaped gives the model of the reward its shape, and those that are learned by other weights.
+func (f evaluateFlags) shaped(o *ope.Options, log *logs.Log) (err error) {
+	learn := o.Learn
+	if f.shape == ope.Shapes()[0] || o.Model == nil {
+		return nil
+	}
+	if learn != nil {
+		o.Learn = func(weight []float64) (ope.Model, error) {
+			m, err := learn(weight)
+			if err != nil {
+				return nil, err
+			}
+			return m.Shaped(f.shape, log)
+		}
+	}
+	o.Model, err = o.Model.Shaped(f.shape, log)
+	return flagError(err)
 }
 
 // remarks says what reading and inspection found that concerns every result.

@@ -1,6 +1,7 @@
 package ope
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -61,6 +62,7 @@ type CurveOptions struct {
 	Policy *policyfile.Policy
 	Fresh  bool // none had, where that cannot be seen
 	Model  RewardModel
+	Shape  string // of the reward in each context, see [Model.Shaped]; empty: any
 }
 
 // mostSegments have curves of their own: what is rarer is one.
@@ -96,6 +98,10 @@ func Curve(log *logs.Log, judge *provenance.Judge, o CurveOptions) (DoseCurve, e
 		if predict, err = o.Model.Learn(log, ModelOptions{}); err != nil {
 			return out, err
 		}
+	}
+	predict, err := predict.Shaped(cmp.Or(o.Shape, Shapes()[0]), log)
+	if err != nil {
+		return out, err
 	}
 	for i := range k.predicted {
 		k.predicted[i] = make([]float64, log.K())
