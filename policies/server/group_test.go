@@ -49,4 +49,7 @@ func TestErrorsAreBrief(t *testing.T) {
 			t.Errorf("%.40s: %d, %d bytes", body, w.Code, w.Body.Len())
 		}
 	}
+	if w := do(s, "POST", "/decide", `{"`+long+`":1}`); !strings.Contains(w.Body.String(), "unknown field, want context") {
+		t.Errorf("the answer to a long name does not say what is wanted: %s", w.Body)
+	}
 }

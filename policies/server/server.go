@@ -375,12 +375,12 @@ func (s *Server) fail(w http.ResponseWriter, status int, kind string, err error)
 // maxError is how many bytes of an error are answered: a request is not sent back.
 const maxError = 400
 
-// brief keeps the beginning of a text.
+// brief keeps the beginning and the end of a text: what is wrong, and what is wanted.
 func brief(text string) string {
 	if len(text) <= maxError {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxError], "") + " …"
+	return strings.ToValidUTF8(text[:maxError/2], "") + " … " + strings.ToValidUTF8(text[len(text)-maxError/2:], "")
 }
 
 // health answers /healthz: a server that cannot log must get no requests.
