@@ -77,7 +77,7 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &status):
 		return int(status)
 	}
-	fmt.Fprintf(stderr, "opl: %s\n", flags.of(oneLine(err)))
+	fmt.Fprintf(flagWriter(stderr, flags), "opl: %s\n", oneLine(err))
 	return 1
 }
 

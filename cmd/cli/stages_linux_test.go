@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 	"unsafe"
+
+	"opl/train/library"
 )
 
 // pty is a terminal of some columns, and what reads it.
@@ -86,5 +89,26 @@ func TestStages_WriteToTerminalsAlone(t *testing.T) {
 	var file bytes.Buffer
 	if say(&file); file.Len() > 0 {
 		t.Errorf("what is no terminal gets %q", file.String())
+	}
+}
+
+// Names in files, and those of files, are in errors: a terminal obeys none of them.
+func TestRun_ShowsErrorsOnATerminalWithoutControlCharacters(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "a.csv")
+	if err := os.WriteFile(log, []byte("action,reward,propensity,x_\x1b[41m\u202e\na,1,.5,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"inspect", "no\x1b[31m.csv"}, {"inspect", log, "--columns", "x_a=none"}} {
+		slave, master := pty(t, 80)
+		if status := Run(library.Standard(), args, io.Discard, slave); status != 1 {
+			t.Errorf("%q: status %d", args, status)
+		}
+		slave.Close()
+		b := make([]byte, 4096)
+		n, _ := master.Read(b)
+		master.Close()
+		if said := string(b[:n]); !strings.Contains(said, `\x1b[`) || strings.ContainsAny(said, "\x1b\u202e") {
+			t.Errorf("%q: %q", args, said)
+		}
 	}
 }
