@@ -276,6 +276,9 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 				l.Propensity[i] = l.Pi0(i)[l.Chosen(i)]
 			}
 		}
+		if on == nil {
+			r.Columns = l.columns()
+		}
 		l.reading()
 		l.repeatIDs()
 		if l.Propensity != nil {
@@ -300,9 +303,6 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 			series{18, checks{(*log).again, (*log).autocorrelation}}, series{20, checks{(*log).bet, (*log).outcomes}},
 			series{22, checks{(*log).lists, (*log).numbers}})
 		l.complete = true
-		if on == nil {
-			r.Columns = l.columns()
-		}
 	}
 	return l
 }
@@ -338,7 +338,16 @@ func (l *log) timeline() {
 		}
 		slices.SortStableFunc(l.order, func(a, b int32) int { return cmp.Compare(l.Time[a], l.Time[b]) })
 	}
-	l.report.From, l.report.To = l.stamp(l.rowAt(0)), l.stamp(l.rowAt(l.n-1))
+	first, last := l.rowAt(0), l.rowAt(l.n-1)
+	if l.report.From, l.report.To = l.stamp(first), l.stamp(last); l.Time[first] > 30_000e9 && l.Time[last] < 80_000e9 {
+		l.misread("column timestamp: from %s to %s; such numbers are days in Excel, and are read as seconds since 1970",
+			l.report.From, l.report.To)
+	}
+}
+
+// misread doubts how a column was read.
+func (l *log) misread(format string, args ...any) {
+	l.Doubts = append(slices.Clip(l.Doubts), fmt.Sprintf(format, args...))
 }
 
 // rowAt returns the row at a place in the order of time.
@@ -590,10 +599,11 @@ func (l *log) reading() {
 	for _, n := range l.Doubts {
 		l.add(Finding{Check: "columns as they were read", Severity: Doubtful, Measured: n,
 			Means: "policies would learn from something else than the column means, or from nothing",
-			Do: "call columns of the context x_NAME (setting columns), leave cells without a value empty, or say by " +
-				"setting categories that a column has names"})
+			Do: "write numbers with digits and a point alone, times as what matters of them, such as the weekday, and nothing " +
+				"where there is no value; call columns of the context x_NAME (setting columns); or say by setting " +
+				"categories that a column has names"})
 	}
-	if one, other, alike := l.alike(); alike {
+	if one, other, alike := alike(l.Actions); alike {
 		l.add(Finding{Check: "names of actions", Severity: Doubtful,
 			Measured: fmt.Sprintf("actions %q and %q differ by capitals or blanks alone", one, other),
 			Means:    "one action may be taken for several, each with the propensity of all of them",
@@ -606,13 +616,13 @@ func (l *log) reading() {
 		"fewer than 100 rows say little", "log more")
 }
 
-// alike finds actions that may be one: their names differ by blanks around them, or by capitals. Short names, and those
-// of more than a thousand actions, may be identifiers in which capitals count.
-func (l *log) alike() (one, other string, found bool) {
+// alike finds names that may be one: they differ by blanks around them, or by capitals. Short names, and those of more
+// than a thousand, may be identifiers in which capitals count.
+func alike(names []string) (one, other string, found bool) {
 	seen := map[string]string{}
-	for _, name := range l.Actions {
+	for _, name := range names {
 		key := strings.TrimSpace(name)
-		if len(key) >= 4 && len(l.Actions) <= 1000 {
+		if len(key) >= 4 && len(names) <= 1000 {
 			key = strings.ToLower(key)
 		}
 		if first, is := seen[key]; is {

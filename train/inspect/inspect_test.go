@@ -166,6 +166,12 @@ func TestInspect_FindsEachDefect(t *testing.T) {
 		{"p nearly its entry", "p is its row's entry", inspect.Doubtful, "", all, func(in *logs.Log) { in.Propensity[17] *= 1 - 1e-5 }},
 		{"deterministic", "constant or rounded", inspect.Unusable, "never explored", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = 1 })},
 		{"placeholder", "constant or rounded", inspect.Doubtful, "placeholder", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = 0.5 })},
+		{"days of Excel for times", "columns as they were read", inspect.Doubtful, "days in Excel", plain, func(in *logs.Log) {
+			in.Time = make([]int64, len(in.Action))
+			for i := range in.Time {
+				in.Time[i] = int64((45_800 + float64(i)/100) * 1e9)
+			}
+		}},
 		{"constant below 1/K", "constant or rounded", inspect.Unusable, "", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = 0.05 })},
 		{"rounded", "constant or rounded", inspect.Doubtful, "rounded", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = max(0.01, math.Round(in.Propensity[i]*100)/100) })},
 		{"uniform said, not so", "counts by action", inspect.Doubtful, "more often", uniform, func(in *logs.Log) {

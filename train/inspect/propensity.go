@@ -58,7 +58,7 @@ func (l *log) shape() {
 		case p == 1 && l.Numbers == nil: // of numbers it is a density times a width
 			f.Severity, f.Means, f.Do = Unusable, "the logging policy never explored: no other can be "+
 				"judged", "draw actions at random, and log with what probability"+limits
-		case d > -0.0101 && d < -1e-6:
+		case math.Abs(d) > 1e-6 && math.Abs(d) < 0.0101:
 			f.Measured += ": uniform, rounded"
 			l.report.Gamma = max(l.gamma, propensity.Rounded)
 		case d < -1e-6 && (1+d)*l.gamma >= 1:
@@ -91,6 +91,9 @@ func (l *log) shape() {
 func (l *log) meanWeight() {
 	m := l.mean("weight", l.ofUniform)
 	want := l.near(m.value)
+	if m.se < 1e-9 && math.Abs(m.value/want-1) < 0.0102 { // all alike, rounded
+		want = m.value
+	}
 	z := m.against(want)
 	if l.Propensities != nil {
 		v := l.mean("variance of the weight", func(i int) float64 {

@@ -71,14 +71,16 @@ func (l *log) contextColumns() (all []Column) {
 			all[at].Categories++
 		}
 	}
-	rows, low, high := make([]int, len(all)), make([]float64, len(all)), make([]float64, len(all))
+	rows, ends := make([]int, len(all)), make([][2]end, len(all)) // the least of v, and of −v
 	for c := range all {
-		low[c], high[c] = math.Inf(1), math.Inf(-1)
+		inf := math.Inf(1)
+		ends[c] = [2]end{{at: inf, next: inf}, {at: inf, next: inf}}
 	}
 	see := func(id int, v float64) {
 		c := of[id]
 		rows[c]++
-		low[c], high[c] = min(low[c], v), max(high[c], v)
+		ends[c][0].see(v)
+		ends[c][1].see(-v)
 	}
 	if l.Names() != nil {
 		for i := range l.n {
@@ -96,11 +98,47 @@ func (l *log) contextColumns() (all []Column) {
 			}
 		}
 	}
+	names = names[:0]
 	for c := range all {
+		names = append(names, all[c].Name)
 		if all[c].Missing = max(0, l.n-rows[c]); all[c].Type == "number" && rows[c] > 0 {
-			low, high := bounded(low[c]), bounded(high[c])
+			least, most := ends[c][0], ends[c][1]
+			low, high := bounded(least.at), bounded(-most.at)
 			all[c].Min, all[c].Max = &low, &high
+			if least.isCode(rows[c], -most.at) {
+				l.misread("column %s: %d rows have %.6g, far from all others: it may stand for no value", names[c], least.rows, low)
+			} else if most.isCode(rows[c], -least.at) {
+				l.misread("column %s: %d rows have %.6g, far from all others: it may stand for no value", names[c], most.rows, high)
+			}
 		}
 	}
+	if one, other, alike := alike(names); alike {
+		l.misread("columns %q and %q differ by capitals or blanks alone: one column may be taken for two", one, other)
+	}
 	return all[:min(len(all), mostColumns)]
+}
+
+// end is the least value of a column, how many rows have it, and the next.
+type end struct {
+	at, next float64
+	rows     int
+}
+
+func (e *end) see(v float64) {
+	switch {
+	case v == e.at:
+		e.rows++
+	case v < e.at:
+		e.at, e.next, e.rows = v, e.at, 1
+	case v < e.next:
+		e.next = v
+	}
+}
+
+// isCode reports that the value is written with nines alone, and further from the next than others are from
+// each other, which end at most: as -999 is where there was nothing to write.
+func (e *end) isCode(rows int, most float64) bool {
+	text := strings.TrimPrefix(strconv.FormatFloat(e.at, 'f', -1, 64), "-")
+	return len(text) > 1 && strings.Trim(text, "9") == "" && e.rows > 1 && 200*e.rows >= rows && 2*e.rows < rows &&
+		e.next-e.at > 2*math.Abs(most-e.next)
 }

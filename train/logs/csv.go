@@ -41,6 +41,9 @@ func newCSV(l *lines, b *builder) (reader, error) {
 	case err != nil:
 		return nil, err
 	}
+	if string(c.cells[0]) == "sep=" {
+		return nil, fmt.Errorf("%s: the first line is a note to Excel: delete it", l.path)
+	}
 	for _, name := range c.cells {
 		if b.fields {
 			name = bytes.TrimSpace(name)

@@ -100,6 +100,15 @@ func (l *lines) next() (err error) {
 // raw returns the line that next read.
 func (l *lines) raw() []byte { return bytes.TrimRight(l.text, "\r\n") }
 
+// noText are how files begin that are no text in UTF-8, and what to do.
+var noText = [][2]string{
+	{"\xff\xfe", "text in UTF-16: save it as UTF-8"}, {"\xfe\xff", "text in UTF-16: save it as UTF-8"},
+	{"PK\x03\x04", "a zip archive or a workbook: unpack it, or save the sheet as CSV"},
+	{"\xd0\xcf\x11\xe0", "a workbook: save the sheet as CSV"}, {"BZh", "packed by bzip2: unpack it"},
+	{"\xfd7zXZ", "packed by xz: unpack it"}, {"\x1f\x8b", "packed by gzip: its name must end in .gz"},
+	{"PAR1", "a Parquet file: setting input-format parquet reads it"},
+}
+
 // line returns the next line with its end; it is gone with the next call. The last may
 // have no end. Of a line that is too long the beginning comes with a *rowError.
 func (l *lines) line() ([]byte, error) {
@@ -132,6 +141,11 @@ func (l *lines) line() ([]byte, error) {
 		return nil, io.EOF
 	}
 	if !l.any {
+		for _, of := range noText {
+			if bytes.HasPrefix(b, []byte(of[0])) {
+				return nil, fmt.Errorf("%s: this is %s", l.path, of[1])
+			}
+		}
 		b = bytes.TrimPrefix(b, []byte("\ufeff"))
 		l.any = true
 	}
@@ -144,10 +158,10 @@ func (l *lines) line() ([]byte, error) {
 // checkText refuses a line that is not text.
 func checkText(line []byte) error {
 	if !utf8.Valid(line) {
-		return bad("", "the text is not UTF-8")
+		return bad("", "the text is not UTF-8: save it as such")
 	}
 	if bytes.IndexByte(line, 0) >= 0 {
-		return bad("", "a byte is zero: is this a text file?")
+		return bad("", "a byte is zero: is this a text file in UTF-8, and no archive?")
 	}
 	return nil
 }

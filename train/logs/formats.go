@@ -145,8 +145,8 @@ func formatFor(path string, o *Options) (f *format, packed string, err error) {
 	case own != nil:
 		f = own
 	case f == nil:
-		return nil, "", fmt.Errorf("%s: the name does not say what format it has: use setting input-format %s", path,
-			Formats())
+		return nil, "", fmt.Errorf("%s: the name does not say what format it has: use setting input-format %s; unpack "+
+			"archives, and save sheets of a workbook as CSV", path, Formats())
 	}
 	switch {
 	case o.Preset == "" || own == f || o.Preset == "obd" && f.row != "":

@@ -230,6 +230,9 @@ func (b *builder) settle() error {
 			b.Doubts = append(b.Doubts, fmt.Sprintf("column %s: %.3g %% of its values are numbers and the others are not, "+
 				"as %s: it is read as %d categories, not as a number", c.name, 100*float64(c.numbers)/float64(n),
 				c.word(), len(c.categories)))
+		} else if what := c.disguised(); what != "" && !c.told {
+			b.Doubts = append(b.Doubts, fmt.Sprintf("column %s: its %d values are %s, as %s, and are read as names",
+				c.name, len(c.categories), what, c.word()))
 		}
 		switch {
 		case c.role >= roleSlots && b.slotNumbers.size == 0, c.role == roleIgnored && c.name != "",
@@ -288,6 +291,44 @@ func (c *column) word() string {
 	}
 	return "some"
 }
+
+// disguised says what the names of a category are, if at least nine in ten are numbers in other writing, or times: a
+// policy knows nothing of the order of names, nor of new ones. A few names may be meant.
+func (c *column) disguised() string {
+	numbers, times := 0, 0
+	for s := range c.categories {
+		bare := strings.Map(func(r rune) rune {
+			if strings.ContainsRune(dress, r) {
+				return -1
+			}
+			return r
+		}, s)
+		_, isNumber := parseNumber([]byte(bare))
+		_, us := parseTime([]byte(s), "us")
+		_, eu := parseTime([]byte(s), "eu")
+		switch {
+		case us || eu:
+			times++
+		case isNumber:
+			numbers++
+		}
+	}
+	switch n := len(c.categories); {
+	case n <= fewNumbers || c.role != roleContext:
+		return ""
+	case 10*numbers >= 9*n:
+		return "numbers with commas, blanks, percent or currency signs"
+	case 10*times >= 9*n:
+		return "days or times"
+	}
+	return ""
+}
+
+// dress is what numbers in other writing have besides digits, and fewNumbers how many of them may be meant as names.
+const (
+	dress      = ",'’%$€£¥ \u00a0\u202f"
+	fewNumbers = 12
+)
 
 // meant asks whether a name is a misspelling of one of others; "": of none.
 func meant(name string, names []string) string {
@@ -389,8 +430,9 @@ func parseNumber(s []byte) (float64, bool) {
 // numberIn is parseNumber of a cell, or the error that it is none.
 func numberIn(column string, s []byte) (float64, error) {
 	v, ok := parseNumber(s)
-	if !ok && bytes.IndexByte(s, ',') >= 0 {
-		return 0, bad(column, "%s is not a number: numbers have points, and no commas", quote(s))
+	if !ok && bytes.ContainsAny(s, dress) && bytes.ContainsAny(s, "0123456789") {
+		return 0, bad(column, "%s is not a number: numbers have points, and no commas, blanks or signs such as %%",
+			quote(s))
 	}
 	if !ok {
 		return 0, bad(column, "%s is not a number", quote(s))
@@ -576,7 +618,7 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		var err error
 		if is, ok := boolean(s); ok && c.role == roleReward {
 			v = is
-		} else if v, err = numberIn(c.name, s); err != nil && c.role == roleReward && bytes.IndexByte(s, ',') < 0 {
+		} else if v, err = numberIn(c.name, s); err != nil && c.role == roleReward && !bytes.ContainsAny(s, "0123456789") {
 			return bad(c.name, "%s is not a number: setting reward-map says what words are worth, as yes=1,no=0",
 				quote(s))
 		} else if err != nil {
@@ -647,8 +689,8 @@ func (t *table) context(b *builder, c *column, s []byte, v float64, isNumber, ty
 	if c.kind == number && !isNumber {
 		c.texts++
 		if c.told {
-			return bad(c.name, "%s is not a number, as most of the column is; setting categories %s makes every "+
-				"value a name", quote(s), c.name)
+			return bad(c.name, "%s is not a number, as most of the column is: leave cells without a value empty; or "+
+				"setting categories %s makes every value a name", quote(s), c.name)
 		}
 		b.typesOnly = true
 		return nil

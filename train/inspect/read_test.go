@@ -1,0 +1,64 @@
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"opl/train/inspect"
+	"opl/train/logs"
+)
+
+// What a column holds beside its values is doubted: a code for no value, and a second column of the same name.
+func TestInspect_DoubtsCodesAndColumnsThatAreAlike(t *testing.T) {
+	for _, c := range []struct {
+		name, column string
+		value        func(i int) int
+		says         string // "": no doubt
+	}{
+		{"nines for no value", "x_b", func(i int) int { return map[bool]int{true: -999, false: i % 70}[i%50 == 0] }, "20 rows have -999"},
+		{"large nines for no value", "x_b", func(i int) int { return map[bool]int{true: 99999, false: i % 70}[i%50 == 0] }, "20 rows have 99999"},
+		{"capitals", "x_AGE", func(i int) int { return i % 7 }, `"x_age" and "x_AGE" differ by capitals`},
+		{"ages up to 99", "x_b", func(i int) int { return i % 100 }, ""},
+		{"a large value", "x_b", func(i int) int { return map[bool]int{true: 5000, false: i % 70}[i%50 == 0] }, ""},
+		{"nines or nothing", "x_b", func(i int) int { return 99 * (i % 2) }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var b strings.Builder
+			fmt.Fprintf(&b, "action,reward,propensity,x_age,%s\n", c.column)
+			for i := range 1000 {
+				fmt.Fprintf(&b, "%d,%d,0.5,%d,%d\n", i*7%11%2, i%3/2, i%13, c.value(i))
+			}
+			path := filepath.Join(t.TempDir(), "l.csv")
+			if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			log, err := logs.Open(context.Background(), path, logs.Options{NoCache: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer log.Close()
+			f, found := inspect.Inspect(log).Finding("columns as they were read")
+			if found != (c.says != "") || !strings.Contains(f.Measured, c.says) {
+				t.Errorf("%t, %q does not say %q", found, f.Measured, c.says)
+			}
+		})
+	}
+}
+
+// Uniform propensities are rounded up as often as down.
+func TestInspect_TakesUniformRoundedUpForUniform(t *testing.T) {
+	in := world{n: 4000, k: 60, rate: 0.3}.log(99)
+	for i := range in.Propensity {
+		in.Propensity[i] = 0.0166667
+	}
+	r := inspect.Inspect(in)
+	f, _ := r.Finding("constant or rounded")
+	weight, _ := r.Finding("mean weight of uniform")
+	if f.Severity != inspect.Fine || !strings.Contains(f.Measured, "uniform, rounded") || !strings.Contains(weight.Measured, "z = 0.0") {
+		t.Errorf("%+v, %+v", f, weight)
+	}
+}

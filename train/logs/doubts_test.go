@@ -1,0 +1,50 @@
+package logs
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A column is doubted if it holds something else than its names say: numbers in other writing, and times.
+func TestOpen_DoubtsColumnsThatAreReadAsNames(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		value func(i int) string
+		says  string // "": no doubt
+	}{
+		{"numbers and words", func(i int) string { return []string{"1", "2", "3", "some"}[i%4] }, `numbers and the others are not, as "some"`},
+		{"decimal commas", func(i int) string { return fmt.Sprintf(`"%d,5"`, i%40) }, "numbers with commas"},
+		{"thousands", func(i int) string { return fmt.Sprintf(`"%d,%03d"`, 1+i%9, i) }, "numbers with commas"},
+		{"blanks between thousands", func(i int) string { return fmt.Sprintf("%d\u00a0%03d", 1+i%9, i) }, "numbers with commas"},
+		{"percent", func(i int) string { return fmt.Sprintf("%d%%", i%30) }, "percent"},
+		{"currency", func(i int) string { return fmt.Sprintf("€%d.50", i%30) }, "currency"},
+		{"days", func(i int) string { return fmt.Sprintf("2026-03-%02d", 1+i%28) }, "days or times"},
+		{"days of Excel", func(i int) string { return fmt.Sprintf("%d.3.2026", 1+i%28) }, "days or times"},
+		{"a few percentages", func(i int) string { return []string{"10%", "20%", "30%"}[i%3] }, ""},
+		{"names", func(i int) string { return fmt.Sprintf("shop %d, floor", i%30) }, ""},
+		{"versions", func(i int) string { return fmt.Sprintf("1.%d.2", i%30) }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var b strings.Builder
+			b.WriteString("action,reward,propensity,x_a\n")
+			for i := range 200 {
+				value := c.value(i)
+				if strings.Contains(value, ",") && value[0] != '"' {
+					value = `"` + value + `"`
+				}
+				fmt.Fprintf(&b, "%d,1,.5,%s\n", i%2, value)
+			}
+			path := write(t, "l.csv", b.String())
+			switch l := mustOpen(t, path, Options{}); {
+			case c.says == "" && len(l.Doubts) > 0:
+				t.Errorf("doubted: %q", l.Doubts)
+			case c.says != "" && !strings.Contains(strings.Join(l.Doubts, "\n"), c.says):
+				t.Errorf("%q do not say %q", l.Doubts, c.says)
+			}
+			if l := mustOpen(t, path, Options{Categories: []string{"x_a"}}); len(l.Doubts) > 0 {
+				t.Errorf("names, as was said: %q", l.Doubts)
+			}
+		})
+	}
+}
