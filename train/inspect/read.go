@@ -98,21 +98,23 @@ func (l *log) contextColumns() (all []Column) {
 			}
 		}
 	}
-	names = names[:0]
+	columns := make([]string, len(all))
 	for c := range all {
-		names = append(names, all[c].Name)
+		columns[c] = all[c].Name
 		if all[c].Missing = max(0, l.n-rows[c]); all[c].Type == "number" && rows[c] > 0 {
 			least, most := ends[c][0], ends[c][1]
 			low, high := bounded(least.at), bounded(-most.at)
 			all[c].Min, all[c].Max = &low, &high
-			if least.isCode(rows[c], -most.at) {
-				l.misread("column %s: %d rows have %.6g, far from all others: it may stand for no value", names[c], least.rows, low)
-			} else if most.isCode(rows[c], -least.at) {
-				l.misread("column %s: %d rows have %.6g, far from all others: it may stand for no value", names[c], most.rows, high)
+			code, of := low, least.rows
+			if !least.isCode(rows[c], -most.at) {
+				code, of = high, most.rows
+			}
+			if least.isCode(rows[c], -most.at) || most.isCode(rows[c], -least.at) {
+				l.misread("column %s: %d rows have %.6g, far from all others: it may stand for no value", columns[c], of, code)
 			}
 		}
 	}
-	if one, other, alike := alike(names); alike {
+	if one, other, alike := alike(columns); alike {
 		l.misread("columns %q and %q differ by capitals or blanks alone: one column may be taken for two", one, other)
 	}
 	return all[:min(len(all), mostColumns)]

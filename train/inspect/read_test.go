@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,9 +29,9 @@ func TestInspect_DoubtsCodesAndColumnsThatAreAlike(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b strings.Builder
-			fmt.Fprintf(&b, "action,reward,propensity,x_age,%s\n", c.column)
+			fmt.Fprintf(&b, "action,reward,propensity,x_age,x_city,%s\n", c.column)
 			for i := range 1000 {
-				fmt.Fprintf(&b, "%d,%d,0.5,%d,%d\n", i*7%11%2, i%3/2, i%13, c.value(i))
+				fmt.Fprintf(&b, "%d,%d,0.5,%d,%c,%d\n", i*7%11%2, i%3/2, i%13, 'a'+i%3, c.value(i))
 			}
 			path := filepath.Join(t.TempDir(), "l.csv")
 			if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
@@ -41,7 +42,11 @@ func TestInspect_DoubtsCodesAndColumnsThatAreAlike(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer log.Close()
+			before := slices.Clone(log.Names())
 			f, found := inspect.Inspect(log).Finding("columns as they were read")
+			if !slices.Equal(log.Names(), before) {
+				t.Errorf("inspecting changed the log's names from %q to %q", before, log.Names())
+			}
 			if found != (c.says != "") || !strings.Contains(f.Measured, c.says) {
 				t.Errorf("%t, %q does not say %q", found, f.Measured, c.says)
 			}
