@@ -15,7 +15,7 @@ import (
 // that programs for training, for evaluation and for a last partial batch share
 // it. Its element type must be that of the graphs that it enters.
 type Param struct {
-	Name  string
+	Name  string        // in errors and checks
 	Value *tensor.Dense // updated in place by the trainer
 
 	scalar bool

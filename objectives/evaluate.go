@@ -22,8 +22,8 @@ type Rows interface {
 
 // Value is an objective on a whole log.
 type Value struct {
-	Objective float64
-	Terms     []Term // in the order in which the objective names them
+	Objective float64 // on all rows
+	Terms     []Term  // in the order in which the objective names them
 }
 
 // Term is one named term. Vectors, over a grid, are left out.

@@ -22,11 +22,11 @@ import (
 // Config says how to learn. The zero values of all but Objective and Epochs
 // stand for the paper's setting.
 type Config struct {
-	Objective objectives.Objective
-	Weight    objectives.Weight // none: IPS
-	Policy    policies.Policy   // nil: softmax
-	Prior     policies.Prior    // mean [K×d], or W [p×d] of actions with features; nil: zero. Learning starts there
-	Delta     float64           // δ in (0, 1); 0: 0.05
+	Objective objectives.Objective // to minimize
+	Weight    objectives.Weight    // none: IPS
+	Policy    policies.Policy      // nil: softmax
+	Prior     policies.Prior       // mean [K×d], or W [p×d] of actions with features; nil: zero. Learning starts there
+	Delta     float64              // δ in (0, 1); 0: 0.05
 	// Representation makes the features that the policy is linear in, and is learned along,
 	// for policies without a posterior; nil: the log's contexts. It sees them scaled, so that
 	// the mean of ‖φ(x)‖² is d/2. A prior's mean is then [K×m], and nil where it is zero.
@@ -83,9 +83,9 @@ type Progress struct {
 // Result is the outcome of a training.
 type Result struct {
 	Params      *objectives.Params
-	Policy      policies.Policy
+	Policy      policies.Policy // that was learned
 	Posterior   policies.Posterior
-	Steps       int
+	Steps       int             // of Adam
 	Stopped     int             // the epoch after which Config.Epoch stopped the training; 0: it did not
 	Seconds     float64         // of the training alone
 	Represented *Representation // what was learned along; nil: none

@@ -50,15 +50,15 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 // Run is the configuration of one run, by names. Equal Runs on equal data give
 // equal results.
 type Run struct {
-	Dataset   string  `json:"dataset"`
-	Eta0      float64 `json:"eta0"` // η₀, the logging policy's inverse temperature
-	Objective string  `json:"objective"`
-	Policy    string  `json:"policy"`
+	Dataset   string  `json:"dataset"`        // its name
+	Eta0      float64 `json:"eta0"`           // η₀, the logging policy's inverse temperature
+	Objective string  `json:"objective"`      // a name of the library
+	Policy    string  `json:"policy"`         // a name of the library
 	Weight    string  `json:"weights"`        // empty where the objective brings its own
 	Hyper     Number  `json:"hyperparameter"` // of the weight
 	Lambda    string  `json:"lambda"`         // star, authors or a number; empty where there is none
 	Penalty   Number  `json:"penalty"`
-	Seed      uint64  `json:"seed"`
+	Seed      uint64  `json:"seed"` // of everything random
 	Settings
 }
 
@@ -69,15 +69,15 @@ const LoggingPolicy = "logging"
 // made of.
 type Record struct {
 	Run
-	N              int               `json:"n"` // rows of the log
-	LoggingReward  Number            `json:"logging_reward"`
+	N              int               `json:"n"`                  // rows of the log
+	LoggingReward  Number            `json:"logging_reward"`     // on the test set
 	Reward         Number            `json:"reward"`             // of π_Q, or of π_θ
 	RewardSE       Number            `json:"reward_se"`          // left by sampling π_Q; 0: exact
 	RewardAtMean   Number            `json:"reward_at_mean"`     // of the policy at θ = μ
 	SampledReward  Number            `json:"sampled_reward"`     // Algorithm 2
 	HeldOut        *HeldOut          `json:"held_out,omitempty"` // nil: every row of the log had a part in the policy
-	ObjectiveValue Number            `json:"objective_value"`
-	Terms          []objectives.Term `json:"terms,omitempty"`
+	ObjectiveValue Number            `json:"objective_value"`    // at the end, on the whole log
+	Terms          []objectives.Term `json:"terms,omitempty"`    // of the objective
 	Sigma          Number            `json:"sigma"`
 	// Certificate is what is guaranteed of π_Q, nil where nothing was certified.
 	Certificate *provenance.Statement `json:"certificate,omitempty"`
@@ -85,7 +85,7 @@ type Record struct {
 	Seconds     float64               `json:"seconds"`           // of the training alone
 	Learner     string                `json:"learner,omitempty"` // of a recipe, see Certified
 	Curve       []CurvePoint          `json:"curve,omitempty"`
-	DataHash    string                `json:"data_hash"`
+	DataHash    string                `json:"data_hash"`            // of the data set
 	Extensions  string                `json:"extensions,omitempty"` // of the processor, see Extensions
 	Versions    Versions              `json:"versions"`
 }
@@ -93,7 +93,7 @@ type Record struct {
 // HeldOut holds what a policy earns on the rows of the log that had no part in it, mean_i
 // π(y_i|x_i): they are drawn as those that taught it, which a test set may not be.
 type HeldOut struct {
-	Rows   int     `json:"rows"`
+	Rows   int     `json:"rows"` // that had no part in the policy
 	Reward float64 `json:"reward"`
 	SE     float64 `json:"se"` // standard error, of these rows for all that there could be
 }

@@ -11,12 +11,12 @@ import (
 // its default, see [Settings.Filled]; [AllSettings] is the table of their names,
 // defaults and domains.
 type Settings struct {
-	Delta        float64 `json:"delta"` // δ, of the bounds
-	Epochs       int     `json:"epochs"`
-	LearningRate float64 `json:"lr"`
-	BatchSize    int     `json:"batch_size"`
-	Limit        int     `json:"limit"` // examples used, 0: all
-	Dtype        string  `json:"dtype"`
+	Delta        float64 `json:"delta"`      // δ, of the bounds
+	Epochs       int     `json:"epochs"`     // passes over the rows
+	LearningRate float64 `json:"lr"`         // of Adam
+	BatchSize    int     `json:"batch_size"` // rows of a step
+	Limit        int     `json:"limit"`      // examples used, 0: all
+	Dtype        string  `json:"dtype"`      // float64 or float32
 	// of policies that are sampled in training; empty: quadrature where there is one, else the library's
 	// first
 	Noise    string `json:"noise"`
@@ -32,7 +32,7 @@ type Settings struct {
 	// Representation is what the policy is linear in: none, or a name of the library with its
 	// arguments. LayerRate stands for LearningRate where it is learned.
 	Representation string  `json:"representation,omitempty"`
-	LayerRate      float64 `json:"layer_lr,omitempty"`
+	LayerRate      float64 `json:"layer_lr,omitempty"` // learning rate of layers
 }
 
 // Scope says which runs a setting is of.

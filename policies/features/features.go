@@ -14,8 +14,8 @@ import (
 // Value is one named value of a context. The category v of a column c is the
 // value 1 of the name "c=v". A name that is absent has the value 0.
 type Value struct {
-	Name   string
-	Number float64
+	Name   string  // as in the log, without x_
+	Number float64 // 1 for a category, whose name is name=category
 }
 
 // Encoder is the map from named values v to φ(x) of Dim features:
@@ -35,7 +35,7 @@ type Encoder struct {
 	Impute    bool      `json:"impute,omitempty"`  // a name that is absent has u_j = 0
 	Missing   []string  `json:"missing,omitempty"` // with Impute: names with a feature that says that they are absent
 	Intercept bool      `json:"intercept"`         // the last feature is 1 before normalization
-	Unit      bool      `json:"unit"`
+	Unit      bool      `json:"unit"`              // scale φ(x) to length 1
 
 	index   map[string]int32
 	missing []int32 // places of Missing among Names

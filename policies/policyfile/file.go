@@ -43,31 +43,31 @@ const Logistic = "logistic"
 // File is the content of a policy file; the package comment says what its fields
 // mean.
 type File struct {
-	Actions []string `json:"actions"`
+	Actions []string `json:"actions"` // names, in the order of propensities
 	// what Actions are described by; nil: actions without items, or sets that are offered
 	Catalogue *Catalogue `json:"catalogue,omitempty"`
 	// Numbers that Actions, which are its names, stand for; nil: none
 	Numbers      *numeric.Actions  `json:"numbers,omitempty"`
-	Floor        float64           `json:"floor"`
-	RewardMin    float64           `json:"reward_min"`
-	RewardMax    float64           `json:"reward_max"`
-	Columns      map[string]string `json:"columns,omitempty"`
-	Created      Versions          `json:"created"`
-	History      History           `json:"history"`
-	Training     json.RawMessage   `json:"training,omitempty"`
-	Certificate  json.RawMessage   `json:"certificate,omitempty"`
-	Components   []Component       `json:"components"`
-	RewardModels []RewardModel     `json:"reward_models,omitempty"`
+	Floor        float64           `json:"floor"`                   // ε: every one of K actions has ε/K at least
+	RewardMin    float64           `json:"reward_min"`              // the reward that is 0 inside
+	RewardMax    float64           `json:"reward_max"`              // the reward that is 1 inside
+	Columns      map[string]string `json:"columns,omitempty"`       // of the log, by the names that the policy reads
+	Created      Versions          `json:"created"`                 // by which opl, commit and Go
+	History      History           `json:"history"`                 // which rows taught it
+	Training     json.RawMessage   `json:"training,omitempty"`      // how it was learned, for people
+	Certificate  json.RawMessage   `json:"certificate,omitempty"`   // what is guaranteed; nil: nothing
+	Components   []Component       `json:"components"`              // of the mixture; one: a single policy
+	RewardModels []RewardModel     `json:"reward_models,omitempty"` // for bounds and estimates on later logs
 }
 
 // Component is a policy of the mixture that a file holds.
 type Component struct {
 	Weight  float64           `json:"weight"` // in the mixture
-	Kind    string            `json:"kind"`
-	Sigma   float64           `json:"sigma"`
+	Kind    string            `json:"kind"`   // gaussian, softmax, argmax or mixedlogit
+	Sigma   float64           `json:"sigma"`  // of a gaussian and a mixedlogit
 	Nodes   int               `json:"nodes,omitempty"`
-	Encoder *features.Encoder `json:"encoder"`
-	Layers  []features.Layer  `json:"layers,omitempty"`
+	Encoder *features.Encoder `json:"encoder"`          // context to features
+	Layers  []features.Layer  `json:"layers,omitempty"` // features to features; none: linear
 	// z(a) [p], what actions are; nil: action a is row a of the weights
 	Items   *features.Items `json:"items,omitempty"`
 	Weights Matrix          `json:"weights"` // μ [K][d]; with Items W [p][d]
@@ -133,18 +133,18 @@ type RewardModel struct {
 type History struct {
 	// Known says that every row that had a part in the policy is recorded.
 	Known    bool   `json:"known"`
-	DataHash string `json:"data_hash"`      // of the log; empty: not known
-	How      string `json:"how,omitempty"`  // what the hashes of rows are taken of
-	Seed     uint64 `json:"seed,omitempty"` // of these hashes
-	From     int64  `json:"from,omitempty"` // time of the earliest row and of the latest, nanoseconds since 1970;
-	Until    int64  `json:"until,omitempty"`
+	DataHash string `json:"data_hash"`       // of the log; empty: not known
+	How      string `json:"how,omitempty"`   // what the hashes of rows are taken of
+	Seed     uint64 `json:"seed,omitempty"`  // of these hashes
+	From     int64  `json:"from,omitempty"`  // time of the earliest row and of the latest, nanoseconds since 1970;
+	Until    int64  `json:"until,omitempty"` // the time of the newest row that taught
 	// priors that the posterior's was chosen among on the rows chosen; 0: 1
 	Tried int `json:"tried,omitempty"`
 	// rows that had a part in it and whose content one of them had before; 0 of rows with ids
 	Repeats      int            `json:"repeats,omitempty"`
-	Groups       Hashes         `json:"groups,omitempty"` // of the rows that had a part in it, by name
-	Fingerprints []Fingerprints `json:"witnesses,omitempty"`
-	Ancestors    []Ancestor     `json:"ancestors,omitempty"`
+	Groups       Hashes         `json:"groups,omitempty"`    // of the rows that had a part in it, by name
+	Fingerprints []Fingerprints `json:"witnesses,omitempty"` // of those rows, without ids too
+	Ancestors    []Ancestor     `json:"ancestors,omitempty"` // policies that logged those rows
 }
 
 // Fingerprints are some of the rows that had a part in a policy, by what they can be known

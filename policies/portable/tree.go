@@ -26,7 +26,7 @@ type Tree struct {
 // Node is a leaf, or a condition and what follows where it holds and where it does not.
 type Node struct {
 	Propensities []float64 // π(·|x) [K] of a leaf, else nil
-	Condition    Condition
+	Condition    Condition // that leads to Yes
 	Yes, No      *Node
 }
 

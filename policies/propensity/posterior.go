@@ -30,8 +30,8 @@ func (p Prior) scale() float64 {
 type Posterior struct {
 	Actions, Dim int       // K, d; of actions with features p, the number of these, and d
 	Mu           []float64 // [K×d], or W [p×d]
-	Sigma        float64
-	Prior        Prior
+	Sigma        float64   // scale of the Gaussian
+	Prior        Prior     // that KL is measured from
 }
 
 // KL returns the divergence of the posterior from its prior, in nats:

@@ -150,8 +150,8 @@ type RewardModel struct {
 
 // Bound is one upper bound on a risk, or on a gain, that holds with probability 1 − Delta.
 type Bound struct {
-	Name   string         `json:"name"` // ls, or ls+dr: the kinds of X in the mixture
-	Risk   float64        `json:"risk"`
+	Name   string         `json:"name"`   // ls, or ls+dr: the kinds of X in the mixture
+	Risk   float64        `json:"risk"`   // upper bound on the cost, in [−1, 0]
 	Delta  float64        `json:"delta"`  // its share of δ
 	Lambda float64        `json:"lambda"` // the ℓ that carries the most of the mixture
 	Terms  []weights.Term `json:"terms"`  // what Risk is made of
@@ -161,16 +161,16 @@ type Bound struct {
 // rows are what the package comment assumes and no row had a part in what must be fixed.
 // Package provenance judges that, and it alone makes a certificate of them.
 type Bounds struct {
-	Delta   float64  `json:"delta"`
+	Delta   float64  `json:"delta"`              // the probability that a bound fails
 	N       int      `json:"n"`                  // rows that certify
 	Groups  int      `json:"groups,omitempty"`   // of them, where rows share groups
 	Chunks  int      `json:"chunks,omitempty"`   // of them, where each certifies a policy of its own, see [Chunks]
 	Gamma   float64  `json:"gamma,omitempty"`    // see Options; 0: 1
 	AnyTime bool     `json:"any_time,omitempty"` // see Options
 	Priors  int      `json:"priors"`             // that the posterior's was chosen among; 1 for a fixed policy
-	KL      float64  `json:"kl"`
-	All     []Bound  `json:"bounds"`         // one, on the risk; records of old have more, the tightest first
-	Gain    *Bound   `json:"gain,omitempty"` // on R(π) − R(π₀), on the same rows
+	KL      float64  `json:"kl"`                 // of the posterior from its prior, nats
+	All     []Bound  `json:"bounds"`             // one, on the risk; records of old have more, the tightest first
+	Gain    *Bound   `json:"gain,omitempty"`     // on R(π) − R(π₀), on the same rows
 	Absurd  string   `json:"absurd,omitempty"`
 	Missing []string `json:"missing"` // kinds that could not be used, and why
 	// Of a log with choices: Plays is Σ_i π(a_i|x_i), how often the rows play what the policy would, and

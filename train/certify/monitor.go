@@ -7,15 +7,15 @@ import (
 
 // Watch holds the evidence against the claim that a policy earns at least a given reward on average.
 type Watch struct {
-	Rows  int     `json:"rows"`
+	Rows  int     `json:"rows"`  // that were bet on
 	Mean  float64 `json:"mean"`  // reward
 	SE    float64 `json:"se"`    // of Mean, as if rows were independent
 	Claim float64 `json:"claim"` // that the mean reward is at least this
 	// E is the e-value against the claim after the last row, and Most the largest after any, first after row At, from
 	// 1. If the claim is true, Most reaches 1/δ with probability δ at most.
 	E    float64 `json:"e"`
-	Most float64 `json:"most"`
-	At   int     `json:"at"`
+	Most float64 `json:"most"` // the largest e-value so far
+	At   int     `json:"at"`   // the row of the largest e-value
 }
 
 // bets is the number of bets that Monitor mixes.

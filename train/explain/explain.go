@@ -32,21 +32,21 @@ type Options struct {
 
 // Explanation says what a policy does on a log. Rewards, gains and losses are in the log's units.
 type Explanation struct {
-	Rows   int      `json:"rows"`
+	Rows   int      `json:"rows"`        // of the log
 	Judged int      `json:"rows_judged"` // rows by which it is judged: those without a part in it, where there are some
 	Notes  []string `json:"notes,omitempty"`
-	Delta  float64  `json:"delta"`
+	Delta  float64  `json:"delta"` // of the bounds by segment
 
 	Actions []Action `json:"actions"`
 	// Agreement is the mean probability that the policy gives to what was logged.
 	Agreement  float64   `json:"agreement"`
 	Reward     float64   `json:"reward"` // doubly robust estimates, as gains and losses below
-	Gain       float64   `json:"gain"`
+	Gain       float64   `json:"gain"`   // over the logging policy, doubly robust
 	GainSE     float64   `json:"gain_se"`
-	Surrogate  Surrogate `json:"surrogate"`
-	Importance []Column  `json:"importance"` // the largest loss first
-	Segments   []Segment `json:"segments,omitempty"`
-	Unlike     Unlike    `json:"unlike"`
+	Surrogate  Surrogate `json:"surrogate"`          // a tree that plays alike
+	Importance []Column  `json:"importance"`         // the largest loss first
+	Segments   []Segment `json:"segments,omitempty"` // whom it serves
+	Unlike     Unlike    `json:"unlike"`             // contexts unlike those it learned from
 	span       float64   // of rewards
 	x          *contexts // raw values
 	pi, scores []float64 // of rows judged [m×K]
@@ -58,14 +58,14 @@ type Explanation struct {
 // Action says how often an action is played.
 type Action struct {
 	Name    string  `json:"name"`
-	Policy  float64 `json:"policy"`
-	Logging float64 `json:"logging"`
+	Policy  float64 `json:"policy"`  // share that the policy plays
+	Logging float64 `json:"logging"` // share that was logged
 }
 
 // Column says what the policy loses if a column has the values of other rows.
 type Column struct {
 	Name string  `json:"name"`
-	Loss float64 `json:"loss"`
+	Loss float64 `json:"loss"` // of reward, with values of other rows
 	SE   float64 `json:"se"`
 }
 

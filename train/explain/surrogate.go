@@ -25,9 +25,9 @@ type Surrogate struct {
 
 // Leaf says what the policy plays in the rows of a leaf.
 type Leaf struct {
-	Where   string  `json:"where"`
-	Share   float64 `json:"share"` // of the rows
-	Action  string  `json:"action"`
+	Where   string  `json:"where"`  // conditions in words
+	Share   float64 `json:"share"`  // of the rows
+	Action  string  `json:"action"` // that the tree plays
 	Policy  float64 `json:"policy"` // mean probability of the action
 	Logging float64 `json:"logging"`
 	Gain    float64 `json:"gain"`

@@ -44,13 +44,13 @@ func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil
 
 // Finding is the outcome of one check.
 type Finding struct {
-	Check    string   `json:"check"`
-	About    Subject  `json:"about,omitempty"`
-	Severity Severity `json:"severity"`
-	Measured string   `json:"measured"`
-	Means    string   `json:"means,omitempty"` // empty where all is fine
-	Do       string   `json:"do,omitempty"`
-	Numbers  []Number `json:"numbers,omitempty"`
+	Check    string   `json:"check"`             // its name
+	About    Subject  `json:"about,omitempty"`   // which assumption it tests
+	Severity Severity `json:"severity"`          // fine, doubtful or unusable
+	Measured string   `json:"measured"`          // what was found
+	Means    string   `json:"means,omitempty"`   // empty where all is fine
+	Do       string   `json:"do,omitempty"`      // what to do about it
+	Numbers  []Number `json:"numbers,omitempty"` // for programs
 }
 
 // Number is a measured number with its name.
@@ -71,7 +71,7 @@ type Action struct {
 
 // Block is a stretch of rows in the order of time.
 type Block struct {
-	Rows       int     `json:"rows"`
+	Rows       int     `json:"rows"`           // how many
 	From       string  `json:"from,omitempty"` // time of its first row
 	Reward     float64 `json:"reward"`
 	SE         float64 `json:"se"`
@@ -80,21 +80,21 @@ type Block struct {
 
 // Report is everything that was found.
 type Report struct {
-	Severity Severity `json:"severity"`
-	Rows     int      `json:"rows"`
-	K        int      `json:"actions"`
-	Known    string   `json:"known"` // none, logged or all: the propensities there are
+	Severity Severity `json:"severity"` // of the worst finding
+	Rows     int      `json:"rows"`     // of the log
+	K        int      `json:"actions"`  // actions
+	Known    string   `json:"known"`    // none, logged or all: the propensities there are
 	// factor that propensities may be off by: as given, or more where betting refutes it
 	Gamma float64 `json:"gamma"`
 	// what rewards can be, in the log's units, which are those of all that is said of them here
 	RewardMin    float64     `json:"reward_min"`
 	RewardMax    float64     `json:"reward_max"`
-	From         string      `json:"from,omitempty"`
+	From         string      `json:"from,omitempty"` // the oldest time
 	To           string      `json:"to,omitempty"`
-	Findings     []Finding   `json:"findings"`          // worst first, then in the order of the checks
-	Columns      []Column    `json:"columns,omitempty"` // as they were read; none of shards
-	ByAction     []Action    `json:"by_action"`
-	Blocks       []Block     `json:"blocks,omitempty"`
+	Findings     []Finding   `json:"findings"`               // worst first, then in the order of the checks
+	Columns      []Column    `json:"columns,omitempty"`      // as they were read; none of shards
+	ByAction     []Action    `json:"by_action"`              // counts and rewards
+	Blocks       []Block     `json:"blocks,omitempty"`       // of rows in order, for drift
 	Propensities []Histogram `json:"propensities,omitempty"` // none or one
 	Weights      []Histogram `json:"weights,omitempty"`      // of the uniform policy, none or one
 }

@@ -24,10 +24,10 @@ import (
 // Library maps names to the things that runs are made of. It is a value: append to the
 // slices of [Standard] to add one's own.
 type Library struct {
-	Objectives []Objective
-	Weights    []Weight
-	Policies   []Policy
-	Noises     []Noise
+	Objectives []Objective     // of --objectives
+	Weights    []Weight        // of --weights
+	Policies   []Policy        // of --policy
+	Noises     []Noise         // of --noise
 	Estimators []ope.Estimator // of evaluate; weights of other names are estimators too
 	// Representations are what policies can be linear in, beside the context itself.
 	Representations []Representation
@@ -41,7 +41,7 @@ type Library struct {
 
 // Representation is a named constructor, of arguments that stand behind the name: "mlp=256,256".
 type Representation struct {
-	Name  string
+	Name  string                                                 // in flags and tables
 	Make  func(args []string) (objectives.Representation, error) // of no arguments: the default
 	Check string                                                 // arguments of a small one, for gradient checks
 	About string
@@ -49,7 +49,7 @@ type Representation struct {
 
 // Objective is a named constructor.
 type Objective struct {
-	Name       string
+	Name       string  // in flags and tables
 	Label      string  // in figures; empty: the name
 	Policy     string  // the family that it is meant for
 	Recipe     bool    // is train.Recipe, and Make is nil
@@ -64,14 +64,14 @@ type Objective struct {
 
 // Args are the arguments of an objective's constructor.
 type Args struct {
-	Lambda  objectives.Lambda
-	Penalty float64
-	Hyper   float64
+	Lambda  objectives.Lambda // star, authors or a number
+	Penalty float64           // the strength of the objective's penalty
+	Hyper   float64           // of the weight
 }
 
 // Weight is a named constructor.
 type Weight struct {
-	Name   string
+	Name   string // in flags and tables
 	Label  string // in figures; empty: the name
 	Symbol string // of its hyperparameter, such as τ; empty: h
 	// the hyperparameter at which it is IPS, 0 or 1, which its default n^(−1/4) or 1−n^(−1/4) is near; NaN:
@@ -87,7 +87,7 @@ func (w Weight) Tunable() bool { return !math.IsNaN(w.IPSAt) }
 // Policy is a named constructor. samples is S, 0 for the default; mc asks for
 // Monte Carlo where there is an exact form.
 type Policy struct {
-	Name  string
+	Name  string // in flags and tables
 	Make  func(samples int, noise policies.Noise, mc bool) policies.Policy
 	Plays bool // is what a recipe gives, and has no gradient
 	About string

@@ -19,8 +19,8 @@ type PlacedContexts interface {
 
 // Rows32 is a matrix of 32 bits as Contexts: row i of Data, Width numbers.
 type Rows32 struct {
-	Width int
-	Data  []float32
+	Width int       // features of a row
+	Data  []float32 // row by row
 }
 
 var _ PlacedContexts = Rows32{}

@@ -101,8 +101,8 @@ type SparseContexts interface {
 
 // Rows64 is a matrix as Contexts: row i of Data, Width numbers.
 type Rows64 struct {
-	Width int
-	Data  []float64
+	Width int       // features of a row
+	Data  []float64 // row by row
 }
 
 var _ Contexts = Rows64{}

@@ -18,7 +18,7 @@ import (
 //			return d.Mean(func(i int) float64 { return min(d.W[i], 20) * d.R[i] })
 //		}}
 type Estimator struct {
-	Name      string
+	Name      string // as --estimators takes it
 	About     string // its formula in one line, for helps
 	Biased    bool   // its interval is one of its own expectation, not of the policy's value
 	OnRequest bool   // not among those that [Default] keeps
@@ -118,7 +118,7 @@ func (e Estimator) hyper(d *Data) (h float64, err error) {
 // Data holds what an estimator reads about one target, as columns of n rows that it must
 // not change.
 type Data struct {
-	N         int
+	N         int       // rows
 	Delta     float64   // δ of the intervals
 	R         []float64 // rewards r = −c in [0, 1]
 	Pi0       []float64 // π₀(a_i|x_i) in (0, 1]
@@ -139,8 +139,8 @@ type Data struct {
 // Value is an estimate with the influence of each row on it, u_i [n], from which
 // come standard errors, gains and differences.
 type Value struct {
-	Value     float64
-	Influence []float64
+	Value     float64   // the estimate
+	Influence []float64 // of each row, u_i
 
 	terms []term // whose sum it is; nil: it is made by other means
 }

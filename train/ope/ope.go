@@ -88,16 +88,16 @@ func (e Estimate) Label() string {
 // Interval is a value, or a paired difference of two, with its interval, which may
 // leave what values can be.
 type Interval struct {
-	Value float64 `json:"value"`
-	SE    float64 `json:"se"`
+	Value float64 `json:"value"` // the estimate
+	SE    float64 `json:"se"`    // its standard error
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 }
 
 // Policy holds the estimates and the guarantee of one target.
 type Policy struct {
-	Name         string     `json:"name"`
-	Estimates    []Estimate `json:"estimates"`
+	Name         string     `json:"name"`        // the target's
+	Estimates    []Estimate `json:"estimates"`   // one for each estimator
 	ESS          float64    `json:"ess"`         // (Σωw)²/Σ(ωw)², rows that the weights amount to
 	MeanWeight   float64    `json:"mean_weight"` // Σωw/Σω, 1 in expectation
 	MeanWeightSE float64    `json:"mean_weight_se"`
@@ -107,7 +107,7 @@ type Policy struct {
 	Tail float64 `json:"pareto_k"`
 	// probability that the target gives to actions that the log could not take, or never took
 	Uncovered float64  `json:"uncovered"`
-	Warnings  []string `json:"warnings,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"` // why not to believe the estimates
 	// Learned says that rows of the log had a part in the target, and flatter its estimates.
 	Learned bool `json:"learned_from_log,omitempty"`
 	// Outcomes are those that something is required of.
@@ -129,12 +129,12 @@ type Policy struct {
 	// Guaranteed and GainGuaranteed are what it says of the value and of the gain, see [Result.InUnits].
 	Guaranteed     *float64 `json:"guaranteed,omitempty"`
 	GainGuaranteed *float64 `json:"gain_guaranteed,omitempty"`
-	Uncertified    string   `json:"uncertified,omitempty"`
+	Uncertified    string   `json:"uncertified,omitempty"` // why nothing is guaranteed
 }
 
 // Pair is the difference of two targets, first less second, by one estimator.
 type Pair struct {
-	First     string `json:"first"`
+	First     string `json:"first"` // the target whose value is the larger if Value > 0
 	Second    string `json:"second"`
 	Estimator string `json:"method"`
 	Interval
@@ -143,19 +143,19 @@ type Pair struct {
 
 // Result is a table of estimates.
 type Result struct {
-	Rows     int     `json:"rows"`
-	Groups   int     `json:"groups"` // G; the rows where all are their own
-	Delta    float64 `json:"delta"`
+	Rows     int     `json:"rows"`     // of the log
+	Groups   int     `json:"groups"`   // G; the rows where all are their own
+	Delta    float64 `json:"delta"`    // 1 − the level of intervals and bounds
 	Interval string  `json:"interval"` // the method
 	// RewardMin and RewardMax are the rewards, in the log's units, that are 0 and 1, see
 	// [Result.InUnits]; both 0: these.
 	RewardMin float64  `json:"reward_min"`
 	RewardMax float64  `json:"reward_max"`
-	Logging   Interval `json:"logging"` // mean reward of the logging policy, on-policy
-	Policies  []Policy `json:"policies"`
-	Pairs     []Pair   `json:"pairs,omitempty"`
+	Logging   Interval `json:"logging"`           // mean reward of the logging policy, on-policy
+	Policies  []Policy `json:"policies"`          // in the order of the targets
+	Pairs     []Pair   `json:"pairs,omitempty"`   // differences of targets, on the same rows
 	Missing   []string `json:"missing,omitempty"` // estimators left out, and why
-	Notes     []string `json:"notes,omitempty"`
+	Notes     []string `json:"notes,omitempty"`   // doubts of the log
 
 	inUnits bool // see InUnits
 }

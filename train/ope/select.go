@@ -34,8 +34,8 @@ type Selection struct {
 	// Ship says that its gain over what logged the rows is shown to be above 0, and nothing
 	// contradicts what that assumes.
 	Ship     bool     `json:"ship"`
-	Decision Decision `json:"decision"`
-	Because  string   `json:"because"` // the decision with its reason, in a line
+	Decision Decision `json:"decision"` // ship, keep or too few rows
+	Because  string   `json:"because"`  // the decision with its reason, in a line
 	// Needed are rows like these that would show the estimated gain of the selected target in some four of five
 	// logs, were it true:
 	//
@@ -44,15 +44,15 @@ type Selection struct {
 	// where 4 is about what the choice of ℓ costs. 0: it is shown, or not estimated to be above 0,
 	// or Gamma is above 1.
 	Needed int     `json:"rows_needed,omitempty"`
-	Rows   int     `json:"rows"`
+	Rows   int     `json:"rows"` // of the log
 	Groups int     `json:"groups"`
-	Delta  float64 `json:"delta"`
+	Delta  float64 `json:"delta"` // shared by all targets
 	Gamma  float64 `json:"gamma"`
 	// RewardMin and RewardMax are the rewards, in the log's units, that are 0 and 1, see
 	// [Selection.InUnits]; both 0: these.
 	RewardMin float64     `json:"reward_min"`
 	RewardMax float64     `json:"reward_max"`
-	Logging   Interval    `json:"logging"`
+	Logging   Interval    `json:"logging"` // what plays
 	Targets   []Candidate `json:"targets"` // by their lower bounds, the largest first
 	// the first less the second of Targets, if something is guaranteed of both: an interval, and no
 	// guarantee
@@ -61,15 +61,15 @@ type Selection struct {
 	// Within are other targets that are shown to earn more than what plays, of which the rows
 	// cannot tell whether they earn less than the selected one.
 	Within  []string `json:"within_noise,omitempty"`
-	Missing []string `json:"missing,omitempty"`
-	Notes   []string `json:"notes,omitempty"`
+	Missing []string `json:"missing,omitempty"` // estimators that the log does not allow
+	Notes   []string `json:"notes,omitempty"`   // doubts of the log
 
 	inUnits bool // see InUnits
 }
 
 // Candidate is a target of a selection: its bounds, its estimate, and the verdict.
 type Candidate struct {
-	Name        string             `json:"name"`
+	Name        string             `json:"name"`              // the target's
 	AtLeast     *float64           `json:"at_least"`          // lower bound on its value; nil: none
 	GainAtLeast *float64           `json:"gain_at_least"`     // lower bound on its gain
 	Verdict     provenance.Verdict `json:"verdict,omitempty"` // of the gain
@@ -78,9 +78,9 @@ type Candidate struct {
 	// with the gain, by one estimator; nil: it has no value, or weights average less than ½, see
 	// certify.Estimate
 	Estimate    *Estimate             `json:"estimate"`
-	Warnings    []string              `json:"warnings,omitempty"`    // of the estimate
-	Uncertified string                `json:"uncertified,omitempty"` // why nothing is guaranteed
-	Contradicts string                `json:"contradicted,omitempty"`
+	Warnings    []string              `json:"warnings,omitempty"`         // of the estimate
+	Uncertified string                `json:"uncertified,omitempty"`      // why nothing is guaranteed
+	Contradicts string                `json:"contradicted,omitempty"`     // what in the log contradicts the bounds
 	Outcomes    []OutcomeEstimate     `json:"outcomes,omitempty"`         // as in a Policy
 	Decision    *provenance.Decision  `json:"decision,omitempty"`         // by several outcomes, at δ/m
 	Statement   *provenance.Statement `json:"-"`                          // what is guaranteed of it; nil: nothing

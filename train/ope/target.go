@@ -18,7 +18,7 @@ import (
 // Target is a policy whose value is asked for, by its probabilities in the rows of
 // a log. It must be fixed independently of the log for a guarantee to hold.
 type Target struct {
-	Name string
+	Name string // what results call it
 	// Row writes π(·|x_i), of the actions that the row offers, to dst [Options]; nil: only the
 	// logged action's is known.
 	Row func(dst []float64, i int) error

@@ -39,7 +39,7 @@ type Options struct {
 	// minibatches of 128, float32, δ = 0.05, and the recipe's prior scales, or 1.
 	// Limit, PriorSplit and Certify are not used.
 	Settings train.Settings
-	Seed     uint64
+	Seed     uint64 // of everything random
 
 	Split string // random, group or time; empty: group where the log has groups, else random
 	// Share is the part of the rows that teach alone. 0: 0.55 to 0.75 before chunks, more where there are more actions

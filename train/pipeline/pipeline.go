@@ -30,15 +30,15 @@ import (
 
 // Learned holds a policy that was learned from a log, and what is known of it.
 type Learned struct {
-	File      *policyfile.File
-	Policy    policies.Policy
+	File      *policyfile.File   // to save
+	Policy    policies.Policy    // to play at once
 	Posterior policies.Posterior // of a mixture that of the last component
-	Training  Training
-	Log       inspect.Report
-	Judge     *provenance.Judge // of the log, without the windows that numbers were divided into
+	Training  Training           // how it was learned
+	Log       inspect.Report     // what was found of the log
+	Judge     *provenance.Judge  // of the log, without the windows that numbers were divided into
 	// Certificate is nil where nothing could be certified; Unproven then says why.
 	Certificate *provenance.Certificate
-	Unproven    string
+	Unproven    string // why there is no certificate
 	// Worse says that by the estimate, if that is one, the policy earns less than the logging policy.
 	Worse bool
 }

@@ -28,7 +28,7 @@ type Training struct {
 	// priors that the posterior's was chosen among, on the rows that certify
 	Tried     int     `json:"tried"`
 	Estimated bool    `json:"estimated"` // the log's propensities are estimates
-	Seconds   float64 `json:"seconds"`
+	Seconds   float64 `json:"seconds"`   // that learning took
 	// Snapshots are those of tables that the log was, by their URLs without what opens the catalogue.
 	Snapshots []string `json:"snapshots,omitempty"`
 	// Divisions of a range of numbers that there was a choice among: that of the largest value less half its error
@@ -40,10 +40,10 @@ type Training struct {
 	// that much higher than was asked for.
 	Even float64 `json:"even,omitempty"`
 
-	Estimate certify.Estimate   `json:"estimate"` // on the rows that certify
-	Curve    []train.CurvePoint `json:"curve,omitempty"`
-	Stopped  string             `json:"stopped,omitempty"` // why the training ended early
-	Warnings []string           `json:"warnings,omitempty"`
+	Estimate certify.Estimate   `json:"estimate"`           // on the rows that certify
+	Curve    []train.CurvePoint `json:"curve,omitempty"`    // by epoch
+	Stopped  string             `json:"stopped,omitempty"`  // why the training ended early
+	Warnings []string           `json:"warnings,omitempty"` // for the person who ships it
 }
 
 // TrainingOf reads the object "training" of a policy file.

@@ -47,7 +47,7 @@ func (c *Certificate) Guaranteed() float64 { return c.statement.Promise() }
 // policy files. By itself it proves nothing.
 type Statement struct {
 	certify.Bounds
-	Verdict Verdict `json:"verdict"`
+	Verdict Verdict `json:"verdict"` // better, not shown, doubted or vacuous
 	*Circumstances
 }
 
@@ -83,7 +83,7 @@ type Circumstances struct {
 	RewardMin float64  `json:"reward_min"`
 	RewardMax float64  `json:"reward_max"`
 	Doubts    []string `json:"doubts,omitempty"` // of the log, whose rows the guarantee takes for independent and alike
-	Notes     []string `json:"notes,omitempty"`
+	Notes     []string `json:"notes,omitempty"`  // on the log that change no verdict
 	// Lists says what the statement assumes of lists; nil: rows are decisions of their own.
 	Lists *Listed `json:"lists,omitempty"`
 	// Decision is what several outcomes say together; nil: there is the reward alone.

@@ -52,8 +52,8 @@ const (
 // What is said Together holds all at once with probability 1 − δ, by bounds at δ over their number; so does
 // harm.
 type Decision struct {
-	Answer  Answer  `json:"answer"`
-	Because string  `json:"because"`
+	Answer  Answer  `json:"answer"`  // ship, harm or undecided
+	Because string  `json:"because"` // in words
 	Delta   float64 `json:"delta"`
 	// RowsNeeded is about how many rows in all would decide, were they like these; 0: it is decided, or the
 	// estimates say that no number would.
@@ -64,27 +64,27 @@ type Decision struct {
 // Outcome holds one outcome of a decision, in its own units.
 type Outcome struct {
 	Name         string  `json:"name"`
-	Column       string  `json:"column"`
-	Kind         string  `json:"kind"` // goal, guardrail or budget
-	Low          float64 `json:"low"`  // what it can be
+	Column       string  `json:"column"` // of the log
+	Kind         string  `json:"kind"`   // goal, guardrail or budget
+	Low          float64 `json:"low"`    // what it can be
 	High         float64 `json:"high"`
 	RangeAssumed bool    `json:"range_assumed"` // since all values are 0 or 1
 	Rows         int     `json:"rows"`          // that certify
 	Missing      int     `json:"missing"`       // rows without a value
 	AtRandom     bool    `json:"missing_at_random"`
 	Estimate     float64 `json:"estimate"` // of its mean under the policy, by rows that have it
-	SE           float64 `json:"se"`
-	Logging      float64 `json:"logging"` // its mean in the same rows
-	Point        float64 `json:"point"`   // the estimate of what is bounded
+	SE           float64 `json:"se"`       // standard error of Estimate
+	Logging      float64 `json:"logging"`  // its mean in the same rows
+	Point        float64 `json:"point"`    // the estimate of what is bounded
 	// Bounded says what Bound and Together are bounds on, which must be at least Limit, or at most if it is a cost.
 	Bounded    string  `json:"bounded"`
-	AtMost     bool    `json:"at_most"`
-	Limit      float64 `json:"limit"`
-	Bound      float64 `json:"bound"`    // with probability 1 − δ
-	Together   float64 `json:"together"` // all of them with probability 1 − δ
-	EValue     float64 `json:"e_value"`  // against the claim that the limit is not kept
-	Verdict    string  `json:"verdict"`  // holds, violated or undecided
-	RowsNeeded int     `json:"rows_needed"`
+	AtMost     bool    `json:"at_most"`     // it is a cost: bounds are from above
+	Limit      float64 `json:"limit"`       // that the bound must keep
+	Bound      float64 `json:"bound"`       // with probability 1 − δ
+	Together   float64 `json:"together"`    // all of them with probability 1 − δ
+	EValue     float64 `json:"e_value"`     // against the claim that the limit is not kept
+	Verdict    string  `json:"verdict"`     // holds, violated or undecided
+	RowsNeeded int     `json:"rows_needed"` // by the estimate; 0: unknown
 }
 
 // The verdicts on an outcome.

@@ -86,7 +86,7 @@ type Known struct {
 
 // Waits are seconds between decisions and their rewards: half, 99 % and all came within them.
 type Waits struct {
-	Half float64 `json:"half"`
+	Half float64 `json:"half"` // seconds
 	Most float64 `json:"most"`
 	All  float64 `json:"all"`
 }
