@@ -7,7 +7,7 @@
 //
 //	φ(x) = x/‖x‖₂,
 //
-// are written into the caller's row when he asks for them.
+// are written into a row of the caller.
 package dataset
 
 import (
