@@ -31,19 +31,19 @@ type threaded[T float] struct {
 	boxes []gorgonia.Value // the same as Gorgonia has them, where it is asked for
 }
 
-// chunks is about how many shares a step is split into, so that a thread that
+// pieces is about how many shares a step is split into, so that a thread that
 // comes late or is slowed takes fewer.
-const chunks = 32
+const pieces = 32
 
 type machineStep[T float] struct {
 	code   []machineInstr[T]
 	rows   int
 	tile   int // rows at a time
-	align  int // chunks begin at multiples of this row
+	align  int // pieces begin at multiples of this row
 	work   int // elements, and multiplications of those that take many
 	sums   [][]float64
 	spaces []workspace[T] // one for each thread
-	chunk  int            // rows that a thread takes at a time
+	piece  int            // rows that a thread takes at a time
 	take   func(worker, part int)
 }
 
@@ -136,7 +136,7 @@ func newMachine[T float](dt tensor.Dtype, p *plan) (*threaded[T], error) {
 	}
 	for k := range m.steps {
 		s := &m.steps[k]
-		s.take = func(worker, part int) { m.through(s, &s.spaces[worker], part*s.chunk, min(s.rows, (part+1)*s.chunk)) }
+		s.take = func(worker, part int) { m.through(s, &s.spaces[worker], part*s.piece, min(s.rows, (part+1)*s.piece)) }
 	}
 	return m, nil
 }
@@ -215,8 +215,8 @@ func (m *threaded[T]) prepare(p *plan, s step, kept []bool) machineStep[T] {
 	}
 	var z T
 	ms.tile = min(s.rows, max(1, cacheBytes/(total*int(unsafe.Sizeof(z)))))
-	// A few dozen chunks, of whole groups.
-	ms.chunk = (max(ms.tile, s.rows/chunks) + ms.align - 1) / ms.align * ms.align
+	// A few dozen pieces, of whole groups.
+	ms.piece = (max(ms.tile, s.rows/pieces) + ms.align - 1) / ms.align * ms.align
 	ms.spaces = []workspace[T]{newWorkspace[T](widths, ms.tile)}
 	for range maxThreads - 1 {
 		if ms.work >= splitElements {
@@ -276,7 +276,7 @@ func (m *threaded[T]) split(s *machineStep[T], threads int) error {
 		s.spaces[t].err = nil
 	}
 	if threads > 1 {
-		workers.Do(threads, (s.rows+s.chunk-1)/s.chunk, s.take)
+		workers.Do(threads, (s.rows+s.piece-1)/s.piece, s.take)
 	} else {
 		m.through(s, &s.spaces[0], 0, s.rows)
 	}

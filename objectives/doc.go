@@ -11,5 +11,5 @@
 // A new weight or objective is a function of about ten lines and needs no
 // registration; see the package example. [Check] tells whether an objective, a
 // weight and a policy fit together, [Evaluate] computes an objective on a whole
-// log in chunks.
+// log piece by piece.
 package objectives

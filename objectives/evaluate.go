@@ -29,14 +29,14 @@ type Value struct {
 // Term is one named term. Vectors, over a grid, are left out.
 type Term = weights.Term
 
-// Evaluate computes an objective on all rows of a log, in float64 and in chunks
+// Evaluate computes an objective on all rows of a log, in float64 and in pieces
 // of at most 512: the means named by [Problem.Mean] are accumulated over the
 // rows and then combined, in as many passes as means depend on one another. It
 // is the objective on the log, not a mean of minibatch objectives. Noise comes
 // from the seed. Setup.Params may be of either element type; s.N is replaced by
 // the number of rows.
 func Evaluate(o Objective, s Setup, rows Rows, seed uint64) (Value, error) {
-	const chunk = 512
+	const piece = 512
 	n := rows.Len()
 	if n == 0 {
 		return Value{}, errors.New("objectives: a log without rows has no value")
@@ -45,7 +45,7 @@ func Evaluate(o Objective, s Setup, rows Rows, seed uint64) (Value, error) {
 	s.Params = s.Params.As(tensor.Float64)
 	known := map[string][]float64{}
 	for {
-		size := min(n, chunk)
+		size := min(n, piece)
 		sums, err := pass(o, s, rows, known, seed, 0, n-n%size, size)
 		if err == nil && n%size > 0 {
 			var rest map[string][]float64
@@ -77,7 +77,7 @@ type means struct {
 	named   map[string]bool
 	pending []graph.Expr // means of this pass and those that wait for them
 	ready   []string     // names of those of this pass
-	chunk   []graph.Expr // those of this pass, over one chunk
+	piece   []graph.Expr // those of this pass, over one piece
 }
 
 func newMeans(known map[string][]float64) *means {
@@ -101,13 +101,13 @@ func (m *means) mean(g *graph.Graph, name string, rows graph.Expr) graph.Expr {
 	x := meanRows(rows)
 	if !rows.DependsOn(m.pending...) {
 		m.ready = append(m.ready, name)
-		m.chunk = append(m.chunk, x)
+		m.piece = append(m.piece, x)
 	}
 	m.pending = append(m.pending, x)
 	return x
 }
 
-// pass accumulates, over rows from..to in chunks of one size, the means that
+// pass accumulates, over rows from..to in pieces of one size, the means that
 // need no others than the known ones. It returns their sums over rows.
 func pass(o Objective, s Setup, rows Rows, known map[string][]float64, seed uint64, from, to,
 	size int) (map[string][]float64, error) {
@@ -129,7 +129,7 @@ func pass(o Objective, s Setup, rows Rows, known map[string][]float64, seed uint
 	}
 	cost := p.Number("nothing", 0)
 	for i, name := range m.ready {
-		m.chunk[i].Named("chunk mean of " + name)
+		m.piece[i].Named("piece mean of " + name)
 	}
 	prog, err := p.g.Compile(cost, graph.WithoutGradients())
 	if err != nil {
@@ -150,7 +150,7 @@ func pass(o Objective, s Setup, rows Rows, known map[string][]float64, seed uint
 			return nil, fmt.Errorf("objectives: rows %d to %d: %w", from, from+size-1, err)
 		}
 		for _, name := range m.ready {
-			v := prog.Read("chunk mean of " + name)
+			v := prog.Read("piece mean of " + name)
 			if sums[name] == nil {
 				sums[name] = make([]float64, len(v))
 			}

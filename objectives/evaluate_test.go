@@ -24,7 +24,7 @@ func (b *batch) some(rows []int) *batch {
 	return s
 }
 
-// A log in chunks has the value and the terms of one graph over all its rows,
+// A log piece by piece has the value and the terms of one graph over all its rows,
 // in whatever order the rows come.
 func TestEvaluateIsOneBatch(t *testing.T) {
 	log := randomBatch(rand.New(rand.NewPCG(1, 2)), 1100, 4, 3)

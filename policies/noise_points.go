@@ -49,8 +49,8 @@ func (p *pointNoise) draw(r *rand.Rand, n int) []uint64 {
 	return p.all
 }
 
-// chunkValues is about how many values a thread makes at a time.
-const chunkValues = 1 << 12
+// pieceValues is about how many values a thread makes at a time.
+const pieceValues = 1 << 12
 
 func (p *pointNoise) Fill32(r *rand.Rand, dst []float32, threads int) {
 	n := len(dst) / p.size
@@ -58,9 +58,9 @@ func (p *pointNoise) Fill32(r *rand.Rand, dst []float32, threads int) {
 	for len(p.thread) < threads {
 		p.thread = append(p.thread, nil)
 	}
-	chunk := max(1, chunkValues/p.size)
-	workers.Do(threads, (n+chunk-1)/chunk, func(thread, part int) {
-		for i := part * chunk; i < min(n, (part+1)*chunk); i++ {
+	piece := max(1, pieceValues/p.size)
+	workers.Do(threads, (n+piece-1)/piece, func(thread, part int) {
+		for i := part * piece; i < min(n, (part+1)*piece); i++ {
 			x := dst[i*p.size : (i+1)*p.size]
 			p.thread[thread] = p.set.points(simd.Bits(x), keys[i*p.set.keys():(i+1)*p.set.keys()], p.thread[thread])
 			simd.Normal32(x, simd.Bits(x))

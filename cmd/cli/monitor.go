@@ -263,7 +263,7 @@ func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *poli
 	}
 	d := logs.Places(w.SE)
 	fmt.Fprintf(out, "%s\npolicy %.12s: %d rows%s\nearned      %.*f ± %.*f on average\nclaimed     %s or more\n",
-		verdict, p.Hash(), rows, units, d, w.Mean, d, w.SE, logs.Units{}.Least(w.Claim, w.SE))
+		verdict, p.Hash(), rows, units, d, w.Mean, d, w.SE, logs.Units{}.Least(w.Claim, 2*w.SE))
 	fmt.Fprintf(out, "e-value     %.2g against the claim, at most %.2g so far; %.3g refutes it\n", w.E, w.Most, 1/share)
 	for _, o := range others {
 		side, said, d := "or more", "not refuted", logs.Places(o.SE)

@@ -216,7 +216,7 @@ func TestSets_CountNothingForActionsNeverPlayed(t *testing.T) {
 		t.Errorf("Γ: mean %v, gain %v, want less than 1", gamma, gammaGain)
 	}
 	w.pi0[1] = []float64{0, .6, .4}
-	for _, none := range []float64{0, logs.Floor} {
+	for _, none := range []float64{0, logs.LeastPropensity} {
 		risk, logging = w.risks(t, played(propensity.Softmax{}))
 		var mean, gain float64
 		w.logs(2, func(p float64, l *logs.Log) {

@@ -207,8 +207,8 @@ func (d *delays) test(v float64) (f Finding, found bool) {
 			y = 1
 		}
 		for s, q := range [2]float64{m[i] + (got[b]-would[b])/n[b], m[i] * got[b] / would[b]} {
-			floor := max(got[b], 1) / n[b] / 10
-			q = max(floor, min(1-floor, q))
+			least := max(got[b], 1) / n[b] / 10
+			q = max(least, min(1-least, q))
 			for w := range 2 {
 				omega := 1.0
 				if w == 1 && d.Propensity != nil {

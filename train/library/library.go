@@ -65,7 +65,7 @@ type Objective struct {
 // Args are the arguments of an objective's constructor.
 type Args struct {
 	Lambda  objectives.Lambda // star, authors or a number
-	Penalty float64           // the strength of the objective's penalty
+	Penalty float64           // how large the objective's penalty is
 	Hyper   float64           // of the weight
 }
 

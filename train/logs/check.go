@@ -227,7 +227,8 @@ func (l *Log) Learnable() error {
 	for i := range l.Len() {
 		for j, p := range l.Pi0(i) {
 			if a, _ := l.Option(i, j); p <= 0 {
-				return fmt.Errorf("%s: the propensity of action %s is 0, want at least Floor", l.where(i), l.Actions[a])
+				return fmt.Errorf("%s: the propensity of action %s is 0, want at least %v", l.where(i), l.Actions[a],
+					LeastPropensity)
 			}
 		}
 	}

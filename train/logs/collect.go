@@ -147,8 +147,8 @@ func (c *collected) offers(b *builder, d *Decision) error {
 	return nil
 }
 
-// Floor is the least propensity that a logging policy of this package has.
-const Floor = 1e-30
+// LeastPropensity is the least propensity that a logging policy of this package has.
+const LeastPropensity = 1e-30
 
 // FromLabels turns labelled examples into a log (Algorithm 1): for each of the
 // rows of x the softmax policy of parameters theta [K×d] draws an action a, and
@@ -166,7 +166,7 @@ func FromLabels(x Contexts, labels []uint8, rows []int, theta []float64, k int, 
 		pi := l.Propensities[i*k : i*k+k]
 		kernel.Softmax(pi, scores, k)
 		for a := range pi {
-			pi[a] = max(pi[a], Floor)
+			pi[a] = max(pi[a], LeastPropensity)
 		}
 		a := propensity.Draw(pi, r)
 		l.Action[i] = int32(a)

@@ -131,7 +131,7 @@ func some(names []string) string {
 
 // Encode returns the log as learning reads it. Contexts are encoded as they are asked
 // for, in float64, from the cache: they take no memory, and the log must stay open. A
-// propensity 0 of an action that was not logged becomes Floor. Errors: contexts without
+// propensity 0 of an action that was not logged becomes LeastPropensity. Errors: contexts without
 // names, no propensities at all, weights that differ from row to row.
 func (l *Log) Encode(e *features.Encoder) (*Log, error) {
 	if l.store == nil {
@@ -148,7 +148,7 @@ func (l *Log) Encode(e *features.Encoder) (*Log, error) {
 			return nil, err
 		}
 		for i, p := range out.Propensities {
-			all[i] = max(p, Floor)
+			all[i] = max(p, LeastPropensity)
 		}
 		out.Propensities = all
 	}

@@ -376,7 +376,7 @@ func (l *Log) WithActions(others []string) (*Log, error) {
 		out.Action[i] = to[a]
 	}
 	if l.Propensities != nil && !l.Sets() {
-		out.Propensities = slices.Repeat([]float64{Floor}, l.Len()*wide)
+		out.Propensities = slices.Repeat([]float64{LeastPropensity}, l.Len()*wide)
 		for i := range l.Len() {
 			for a, b := range to {
 				out.Propensities[i*wide+int(b)] = l.Propensities[i*k+a]

@@ -69,8 +69,8 @@ func TestLogs_ShareIdentitiesOfTheSameExamples(t *testing.T) {
 func TestFromLabels_KeepsPropensitiesAboveTheFloor(t *testing.T) {
 	x := logs.Rows64{Width: 1, Data: []float64{1}}
 	l := logs.FromLabels(x, []uint8{0}, []int{0}, []float64{0, -1000}, 2, rand.New(rand.NewPCG(1, 2)))
-	if l.Propensities[1] != logs.Floor {
-		t.Errorf("π₀ = %v, want the floor %v", l.Propensities[1], logs.Floor)
+	if l.Propensities[1] != logs.LeastPropensity {
+		t.Errorf("π₀ = %v, want the floor %v", l.Propensities[1], logs.LeastPropensity)
 	}
 }
 

@@ -104,7 +104,7 @@ func (t *sample) uncovered(target Target, row []float64, i int) (mass float64) {
 	}
 	pi0 := t.log.Pi0(i)
 	for j, p := range row[:t.log.Options(i)] {
-		if a, _ := t.log.Option(i, j); pi0 == nil && !t.taken[a] || pi0 != nil && pi0[j] <= logs.Floor {
+		if a, _ := t.log.Option(i, j); pi0 == nil && !t.taken[a] || pi0 != nil && pi0[j] <= logs.LeastPropensity {
 			mass += p
 		}
 	}
@@ -133,7 +133,7 @@ func (t *sample) most(d *Data, target Target, given float64) (float64, error) {
 			return 0, err
 		}
 		for a, p := range row {
-			if pi0[a] > logs.Floor { // else it is never logged: no weight, but uncovered
+			if pi0[a] > logs.LeastPropensity { // else it is never logged: no weight, but uncovered
 				most = max(most, p/pi0[a])
 			}
 		}

@@ -145,9 +145,9 @@ func TestUncovered_CountsActionsNeverLogged(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	for i := range 400 {
-		row := []float64{0.5, 0.5, logs.Floor, logs.Floor}
+		row := []float64{0.5, 0.5, logs.LeastPropensity, logs.LeastPropensity}
 		if i < 100 {
-			row = []float64{0.5, 0.25, 0.25, logs.Floor}
+			row = []float64{0.5, 0.25, 0.25, logs.LeastPropensity}
 			l.Propensity[i] = row[l.Action[i]]
 		}
 		l.Propensities = append(l.Propensities, row...)

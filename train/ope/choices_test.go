@@ -164,7 +164,7 @@ func TestMIPS_HasATenthOfTheErrorOfIPS(t *testing.T) {
 }
 
 // Where rows offer sets, with the last shown first, estimates are those of the same log whose rows offer all, with 0 for
-// what they do not; mips of as many clusters as items is ips, and of one feature for all the mean reward.
+// what they do not; mips of as many classes as items is ips, and of one feature for all the mean reward.
 func TestSetsAsAll(t *testing.T) {
 	const k, n = 5, 400
 	r := rand.New(rand.NewPCG(8, 2))

@@ -128,7 +128,7 @@ type Data struct {
 	Predicted []float64 // r̂(x_i, a_i), likewise
 	Logger    []int32   // which policy logged the row, from 0, for estimators ByLogger
 	Balanced  []float64 // π(a_i|x_i)/π̄(a_i|x_i), π̄ the mean policy of the rows' loggers, for Balanced ones
-	// Marginal gives w(x_i, e_i), see [MIPS], for a number of clusters, for Marginal estimators.
+	// Marginal gives w(x_i, e_i), see [MIPS], for a number of classes of actions, for Marginal estimators.
 	Marginal func(clusters int) []float64
 	Weight   []float64 // ω ≥ 0 of rows, which Mean and Ratio take into account; nil: all 1
 

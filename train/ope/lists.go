@@ -53,7 +53,7 @@ func (d *Data) list(a certify.Assumption, i int) certify.List {
 // after Vlassis et al. (2021). Those with the pseudoinverse need no rewards of slots: of a list's one reward they
 // assume that it adds up over slots.
 func listEstimators(assumed certify.Assumption) []Estimator {
-	strength := func(a certify.Assumption) int { return slices.Index(certify.Assumptions(), string(a)) }
+	order := func(a certify.Assumption) int { return slices.Index(certify.Assumptions(), string(a)) }
 	var all []Estimator
 	for _, e := range []struct {
 		assumption  certify.Assumption
@@ -66,7 +66,7 @@ func listEstimators(assumed certify.Assumption) []Estimator {
 		x := func(d *Data) func(i int) float64 {
 			return func(i int) float64 { return -d.list(e.assumption, i).X }
 		}
-		biased := strength(e.assumption) > strength(assumed)
+		biased := order(e.assumption) > order(assumed)
 		all = append(all, Estimator{Name: e.name, About: "mean of Σ_l α_l W_l r_l, " + e.about, Biased: biased,
 			Of: func(d *Data, _ float64) Value { return d.Mean(x(d)) }, assumes: e.assumption})
 		all = append(all, Estimator{Name: "sn" + e.name, Biased: biased, assumes: e.assumption,
@@ -75,7 +75,7 @@ func listEstimators(assumed certify.Assumption) []Estimator {
 				return d.Ratio(x(d), func(i int) float64 { return d.list(e.assumption, i).Weight })
 			}})
 	}
-	all = append(all, Estimator{Name: "cascade-dr", Biased: strength(assumed) < 1, assumes: certify.Cascade,
+	all = append(all, Estimator{Name: "cascade-dr", Biased: order(assumed) < 1, assumes: certify.Cascade,
 		learns: true,
 		About:  "mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π r̂_l(a))",
 		Of:     func(d *Data, _ float64) Value { return d.Mean(d.cascadeDR) }},

@@ -593,7 +593,7 @@ func TestFile_HoldsJSONThatReadsBack(t *testing.T) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	var text bytes.Buffer
-	if err := render.Training(&text, l, nil, "x.json"); err != nil || !strings.Contains(text.String(), "guaranteed at least "+logs.Units{Low: -5, High: 5}.Least(g.Guaranteed, g.Estimate.SE)+" ") {
+	if err := render.Training(&text, l, nil, "x.json"); err != nil || !strings.Contains(text.String(), "guaranteed at least "+logs.Units{Low: -5, High: 5}.Least(g.Guaranteed, 2*g.Estimate.SE)+" ") {
 		t.Errorf("%s%v", text.String(), err)
 	}
 }

@@ -97,12 +97,12 @@ func unitsOf(s provenance.Statement) logs.Units {
 	return logs.Units{Low: s.RewardMin, High: s.RewardMax}
 }
 
-// errorOf is the standard error of the estimate beside a guarantee, in [0, 1]; 0 where there is none.
+// errorOf is half the interval of the estimate beside a guarantee, two standard errors, in [0, 1]; 0 where there is none.
 func errorOf(s provenance.Statement) float64 {
 	if s.Circumstances == nil {
 		return 0
 	}
-	return s.Estimate.SE
+	return 2 * s.Estimate.SE
 }
 
 // guarantee says what is guaranteed, in the same words wherever it is shown.

@@ -62,7 +62,8 @@ func Inspection(w io.Writer, r inspect.Report) error {
 			if from == "" {
 				from = fmt.Sprintf("%d rows", s.Rows)
 			}
-			fmt.Fprintf(&b, "  %-20s %8.4g ± %-8.2g %s\n", from, s.Reward, s.SE,
+			d := logs.Places(s.SE)
+			fmt.Fprintf(&b, "  %-20s %8.*f ± %-8.*f %s\n", from, d, s.Reward, d, s.SE,
 				bar((s.Reward-r.RewardMin)/max(most-r.RewardMin, 1e-300), 37))
 		}
 	}
