@@ -23,9 +23,6 @@ const (
 	ScreenDPI = 150
 )
 
-// Formats lists the formats that figures can be written in.
-func Formats() []string { return []string{"png", "svg", "pdf"} }
-
 // render draws a picture of a size in a format. Equal pictures give equal bytes:
 // nothing in them depends on the date or on installed fonts.
 func render(format string, w, h vg.Length, dpi int, paint func(draw.Canvas)) ([]byte, error) {
