@@ -237,7 +237,8 @@ func choose(rows, tried []int, all []candidate, risk func(learned [][]Share, at 
 			len(rows))
 	}
 	if len(all) == 0 {
-		return nil, best, errors.New("train: none of the learners named fits this log: tables have at most 512 features and 100 actions")
+		return nil, best, errors.New("train: none of the learners named fits this log: those of tables take at most " +
+			"512 features, and a fixed list of at most 100 actions without features of theirs")
 	}
 	if len(all) == 1 { // nothing to choose
 		of, err = all[0].learn("prior", rows, false)

@@ -388,6 +388,9 @@ func (j *jsonl) value(b *builder, c *column) error {
 	case form == 'f':
 		form = 't'
 	case form != '"' && form != 't' && c.role != roleField:
+		if c.role == roleAction && len(s) > 0 && s[0] == '[' {
+			return bad(c.name, "%s is a list: the actions shown in a list are column slots", quote(s))
+		}
 		return bad(c.name, "%s is none of what the column may have", quote(s))
 	}
 	return j.cell(b, c, form, s, x)

@@ -186,7 +186,7 @@ func TestOpen_SaysWhatIsWrongAndWhere(t *testing.T) {
 		{"json missing", "l.jsonl", `{"action":0,"reward":1,"propensity":1}` + "\n" + `{"action":1,"reward":1}` + "\n", "row 2, column propensity: missing"},
 		{"json given", "l.jsonl", `{"action":0,"reward":1}` + "\n" + `{"action":1,"reward":1,"weight":1}` + "\n", "row 2, column weight: given"},
 		{"json null", "l.jsonl", `{"action":null,"reward":1}` + "\n", "column action: missing"},
-		{"json list", "l.jsonl", `{"action":[0],"reward":1}` + "\n", "column action"},
+		{"json list", "l.jsonl", `{"action":[0],"reward":1}` + "\n", "column action: \"[0]\" is a list: the actions shown in a list are column slots"},
 		{"json lengths", "l.jsonl", `{"action":0,"reward":1,"propensities":[0.5,0.5]}` + "\n" + `{"action":0,"reward":1,"propensities":[1]}` + "\n", "row 2, column propensities: 1 of them"},
 		{"json deep", "l.jsonl", `{"action":0,"reward":1,"context":` + strings.Repeat(`{"a":`, 99) + "1" + strings.Repeat("}", 100) + "\n", "nested deeper"},
 		{"vw no bar", "l.vw", "1:0:0.5 a b\n", "row 1, no |"},
