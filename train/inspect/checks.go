@@ -18,6 +18,7 @@ const (
 	Visits    Subject = "visits"    // whether rows of one context stand together beyond chance
 	IDs       Subject = "ids"       // whether a decision_id comes more than once
 	Drift     Subject = "drift"     // whether rows change over time
+	Weeks     Subject = "weeks"     // rewards that follow the day of the week, which is no doubt
 	Columns   Subject = "columns"   // whether contexts were known before the decision
 	Assumed   Subject = "assumed"   // whether rewards of slots depend on no more than setting assume says
 )

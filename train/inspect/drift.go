@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -34,6 +35,38 @@ func (l *log) drift() {
 	}
 	l.differ(of, [3]string{rewardDrift.name, propensityDrift.name, actionDrift.name},
 		fmt.Sprintf("over %d blocks in the order of %s", blocks, order))
+	for i := range l.found {
+		if f := &l.found[i]; f.Check == rewardDrift.name && f.Severity == Doubtful && l.weekly(blocks) {
+			f.About, f.Severity, f.Means, f.Do = Weeks, Fine, "", ""
+			f.Measured += "; the day of the week explains it, and could be in the context"
+		}
+	}
+}
+
+// weekly reports that the rewards of blocks differ no more than their days of the week (UTC) let them, in a log of two
+// weeks or more: a mean over whole weeks is what the next weeks will be, too.
+func (l *log) weekly(blocks int) bool {
+	const fortnight = 14 * 24 * time.Hour
+	if l.Time == nil || l.Time[l.rowAt(l.n-1)]-l.Time[l.rowAt(0)] < int64(fortnight) {
+		return false
+	}
+	var reward, rows [7]float64
+	day := func(i int) time.Weekday { return time.Unix(0, l.Time[i]).UTC().Weekday() }
+	for i, c := range l.Cost {
+		d := day(i)
+		reward[d], rows[d] = reward[d]-c, rows[d]+1
+	}
+	between, within := 0.0, 0.0
+	for b := range blocks {
+		rest, n := 0.0, 0.0
+		for _, i := range l.inTime((b*l.n+blocks-1)/blocks, ((b+1)*l.n+blocks-1)/blocks) {
+			d := day(i)
+			r := -l.Cost[i] - reward[d]/rows[d]
+			rest, within, n = rest+r, within+r*r, n+1
+		}
+		between += rest * rest / n
+	}
+	return distuv.ChiSquared{K: float64(blocks - 1)}.Survival(between/within*float64(l.n)) > .05
 }
 
 // span holds what drift reads from a stretch of rows.

@@ -3,11 +3,13 @@ package inspect_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -65,5 +67,37 @@ func TestInspect_TakesUniformRoundedUpForUniform(t *testing.T) {
 	weight, _ := r.Finding("mean weight of uniform")
 	if f.Severity != inspect.Fine || !strings.Contains(f.Measured, "uniform, rounded") || !strings.Contains(weight.Measured, "z = 0.0") {
 		t.Errorf("%+v, %+v", f, weight)
+	}
+}
+
+// Rewards that follow the day of the week are no drift, and a trend beside them is.
+func TestDrift_PassesWeeksThatAreAlike(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		days  int
+		trend float64
+		want  inspect.Severity
+	}{
+		{"six weeks", 42, 0, inspect.Fine}, {"six weeks and a trend", 42, 0.3, inspect.Doubtful}, {"one week", 7, 0, inspect.Doubtful},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in, r := world{n: 8000, k: 3, rate: 0.3}.log(7), rand.New(rand.NewPCG(9000, 1))
+			in.Time = make([]int64, len(in.Action))
+			for i := range in.Time {
+				age := float64(i) / float64(len(in.Time))
+				at := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC).Add(time.Duration(age * float64(c.days) * 24 * float64(time.Hour)))
+				in.Time[i], in.Cost[i] = at.UnixNano(), 0
+				rate := .1 + c.trend*age
+				if d := at.Weekday(); d == time.Saturday || d == time.Sunday {
+					rate += .4
+				}
+				if r.Float64() < rate {
+					in.Cost[i] = -1
+				}
+			}
+			if f, _ := inspect.Inspect(in).Finding("drift of the reward"); f.Severity != c.want || (f.About == inspect.Weeks) != (c.want == inspect.Fine) {
+				t.Errorf("%+v", f)
+			}
+		})
 	}
 }

@@ -73,10 +73,12 @@ func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circ
 	return c, t, weights, err
 }
 
-// Drift returns what the inspection found of drift; nil: nothing.
+// Drift returns what the inspection found of drift, of days of the week, too; nil: nothing.
 func (j *Judge) Drift() *inspect.Finding {
-	if f, ok := j.found.Doubts(inspect.Drift); ok {
-		return &f
+	for _, f := range j.found.Findings {
+		if f.About == inspect.Weeks || f.About == inspect.Drift && f.Severity > inspect.Fine {
+			return &f
+		}
 	}
 	return nil
 }

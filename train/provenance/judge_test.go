@@ -299,12 +299,21 @@ func TestStatement_IsNotBetterIfTheLogContradicts(t *testing.T) {
 			t.Errorf("%q: %q, %q", about, s.Verdict, s.Contradicted)
 		}
 	}
+	// Rows that depend on one another are no doubt where groups say which.
+	grouped := flat(4000, 1./3)
+	for i := range grouped.Action {
+		grouped.Group = append(grouped.Group, int32(i/2))
+	}
+	c, err := provenance.Finding(grouped, inspect.Sequence).Target(nil, first(grouped, 1), provenance.FixedBefore(), certify.Options{})
+	if err != nil || c.Statement().Verdict != provenance.Better {
+		t.Errorf("a sequence within groups: %v, %v", c, err)
+	}
 	// More than the largest reward there is.
 	tiny := flat(4000, 1./3)
 	for i := range 3 {
 		tiny.Propensity[i], tiny.Cost[i], tiny.Action[i] = 1e-30, -1, 0
 	}
-	_, err := provenance.New(tiny).Force().Target(nil, first(tiny, 1), provenance.FixedBefore(), certify.Options{})
+	_, err = provenance.New(tiny).Force().Target(nil, first(tiny, 1), provenance.FixedBefore(), certify.Options{})
 	withheld(t, "propensities of 1e-30", err, "more than the largest reward there is")
 }
 
