@@ -43,24 +43,25 @@ func (l *log) drift() {
 	}
 }
 
-// weekly reports that the rewards of blocks differ no more than their days of the week (UTC) let them, in a log of two
-// weeks or more: a mean over whole weeks is what the next weeks will be, too.
+// weekly reports that the rewards of blocks differ no more than the time of the week lets them, in quarters of days, in
+// a log of two weeks or more: a mean over whole weeks is what the next weeks will be, too.
 func (l *log) weekly(blocks int) bool {
-	const fortnight = 14 * 24 * time.Hour
-	if l.Time == nil || l.Time[l.rowAt(l.n-1)]-l.Time[l.rowAt(0)] < int64(fortnight) {
+	const quarter, week = int64(6 * time.Hour), 28
+	if l.Time == nil || l.Time[l.rowAt(l.n-1)]-l.Time[l.rowAt(0)] < 2*week*quarter {
 		return false
 	}
-	var reward, rows [7]float64
-	day := func(i int) time.Weekday { return time.Unix(0, l.Time[i]).UTC().Weekday() }
+	var reward, rows [week]float64
+	begin := l.Time[l.rowAt(0)]
+	part := func(i int) int64 { return (l.Time[i] - begin) / quarter % week }
 	for i, c := range l.Cost {
-		d := day(i)
+		d := part(i)
 		reward[d], rows[d] = reward[d]-c, rows[d]+1
 	}
 	between, within := 0.0, 0.0
 	for b := range blocks {
 		rest, n := 0.0, 0.0
 		for _, i := range l.inTime((b*l.n+blocks-1)/blocks, ((b+1)*l.n+blocks-1)/blocks) {
-			d := day(i)
+			d := part(i)
 			r := -l.Cost[i] - reward[d]/rows[d]
 			rest, within, n = rest+r, within+r*r, n+1
 		}
