@@ -127,7 +127,7 @@ var (
 	//go:embed page.js
 	script string
 
-	page = template.Must(template.New("page").Funcs(template.FuncMap{"laid": lay, "meaning": meaning}).Parse(layout))
+	page = template.Must(template.New("page").Funcs(template.FuncMap{"laid": lay, "meaning": meaning, "link": link}).Parse(layout))
 )
 
 // drawnSection is a section with its figures drawn.

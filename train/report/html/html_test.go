@@ -169,6 +169,27 @@ func TestRecorded_KeepsTheOrder(t *testing.T) {
 	}
 }
 
+// The first of each word of the glossary in a text leads to what it means there, and the rest stays text.
+func TestPage_LinksItsWords(t *testing.T) {
+	p := Page{Question: "q", Verdict: "v", Sections: []Section{{Title: "s", Text: []string{"The floor <b> is no floor of ESS & k."},
+		Facts: []Fact{{"ESS", "3"}}, Notes: []string{"no flooring"}}}}
+	var b strings.Builder
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	link := regexp.MustCompile(`<p>The <a class="word" href="#(w\d+)">floor</a> &lt;b&gt; is no floor of <a class="word" href="#(w\d+)">ESS</a> &amp; `)
+	m := link.FindStringSubmatch(page)
+	if m == nil || !strings.Contains(page, "no flooring</p>") || !strings.Contains(page, `<dt><a class="word" href="#`+m[2]) {
+		t.Fatal(page)
+	}
+	for id, name := range map[string]string{m[1]: "floor", m[2]: "ESS"} {
+		if strings.Count(page, `<dt id="`+id+`">`+name) != 1 {
+			t.Errorf("no meaning of %s at %s", name, id)
+		}
+	}
+}
+
 // A page carries the meanings of the words that it uses, and only of these.
 func TestPage_ExplainsItsWords(t *testing.T) {
 	p := Page{Question: "q", Verdict: "v", Sections: []Section{{Title: "s",
@@ -177,13 +198,13 @@ func TestPage_ExplainsItsWords(t *testing.T) {
 	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<dt>policy, π(a|x)</dt><dd>probabilities of actions in a context</dd>`,
+	for _, want := range []string{`>policy, π(a|x)</dt><dd>probabilities of actions in a context</dd>`,
 		`title="effective sample size, (Σw)²/Σw²: how many equally weighted rows say as much">ESS</th>`, `href="#words"`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s", want)
 		}
 	}
-	for _, no := range []string{"<dt>drift", "<dt>wealth", "| word |"} {
+	for _, no := range []string{">drift</dt>", ">wealth</dt>", "| word |"} {
 		if strings.Contains(b.String(), no) {
 			t.Errorf("%s is explained", no)
 		}

@@ -1,6 +1,9 @@
 package html
 
 import (
+	"cmp"
+	"fmt"
+	"html/template"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +21,7 @@ var (
 // word is an entry of the glossary, with what finds its names in a text.
 type word struct {
 	Fact
+	ID    string // of its place in the page
 	names []string
 	find  *regexp.Regexp
 }
@@ -38,7 +42,8 @@ func readGlossary() (all []word) {
 		for _, n := range w.names {
 			either = append(either, regexp.QuoteMeta(n))
 		}
-		w.find = regexp.MustCompile(`(?:^|[^\pL\pN])(?:` + strings.Join(either, "|") + `)s?(?:$|[^\pL\pN])`)
+		w.find = regexp.MustCompile(`(?:^|[^\pL\pN])((?:` + strings.Join(either, "|") + `)s?)(?:$|[^\pL\pN])`)
+		w.ID = fmt.Sprint("w", len(all))
 		all = append(all, w)
 	}
 	return all
@@ -54,8 +59,33 @@ func meaning(name string) string {
 	return ""
 }
 
+// link is a text of the page, in which the first of each word of the glossary leads to what it means.
+func link(text string) template.HTML {
+	type place struct {
+		from, to int
+		id       string
+	}
+	var places []place
+	for _, w := range glossary() {
+		if at := w.find.FindStringSubmatchIndex(text); at != nil {
+			places = append(places, place{at[2], at[3], w.ID})
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Or(a.from-b.from, b.to-a.to) })
+	var b strings.Builder
+	done := 0
+	for _, p := range places {
+		if p.from >= done { // not within a longer one
+			fmt.Fprintf(&b, `%s<a class="word" href="#%s">%s</a>`, template.HTMLEscapeString(text[done:p.from]), p.id,
+				template.HTMLEscapeString(text[p.from:p.to]))
+			done = p.to
+		}
+	}
+	return template.HTML(b.String() + template.HTMLEscapeString(text[done:]))
+}
+
 // words are the entries of the glossary that the page speaks of, apart from cells of its tables.
-func (p Page) words() (found []Fact) {
+func (p Page) words() (found []word) {
 	text := []string{p.Question, p.Subject, p.Verdict}
 	facts := func(all []Fact) {
 		for _, f := range all {
@@ -78,7 +108,7 @@ func (p Page) words() (found []Fact) {
 	all := strings.Join(text, "\n")
 	for _, w := range glossary() {
 		if w.find.MatchString(all) {
-			found = append(found, w.Fact)
+			found = append(found, w)
 		}
 	}
 	return found
