@@ -34,7 +34,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r := rand.New(rand.NewPCG(1, 2)) // shared by goroutines it needs a source that may be
+	r := rand.New(rand.NewPCG(1, 2)) // goroutines must not share this source
 	context := []features.Value{{Name: "age", Number: 41}, {Name: "city=Oslo", Number: 1}}
 	action, propensity, err := p.Choose(context, r)
 	if err != nil {
