@@ -221,9 +221,10 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 	if slices.ContainsFunc(o.Estimators, reads) && (f.part.shard.Of == 0 || filepath.Ext(f.model) != "") &&
 		!slices.ContainsFunc(targets, rows) {
 		show.next("learning a model of the reward")
-		if err = f.predict(cmd.Context(), o, log); err == nil {
-			err = f.shaped(o, log)
-		}
+		err = f.predict(cmd.Context(), o, log)
+	}
+	if err == nil {
+		err = f.shaped(o, log)
 	}
 	return log, targets, err
 }
@@ -334,8 +335,12 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 // shaped gives the model of the reward its shape, and those that are learned by other weights.
 func (f evaluateFlags) shaped(o *ope.Options, log *logs.Log) (err error) {
 	learn := o.Learn
-	if f.shape == ope.Shapes()[0] || o.Model == nil {
+	switch {
+	case f.shape == ope.Shapes()[0]:
 		return nil
+	case o.Model == nil:
+		return errors.New("--reward-shape: no model of the reward is read: it takes an estimator such as dr, targets with the " +
+			"probabilities of all actions, and no --shard")
 	}
 	if learn != nil {
 		o.Learn = func(weight []float64) (ope.Model, error) {
