@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -77,12 +78,27 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &status):
 		return int(status)
 	}
+	if _, _, unknown := root.Find(args); unknown != nil {
+		err = fmt.Errorf("%w: %s", unknown, hint(root, args))
+	}
 	fmt.Fprintf(flagWriter(stderr, flags), "opl: %s\n", oneLine(err))
 	return 1
 }
 
+// hint says where the command may be that args do not name.
+func hint(root *cobra.Command, args []string) string {
+	i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+	if like := root.SuggestionsFor(args[max(i, 0)]); len(like) > 0 {
+		return "did you mean " + strings.Join(like, " or ") + "?"
+	}
+	return "opl --help lists the commands"
+}
+
 func rootCommand(lib library.Library) *cobra.Command {
 	root := &cobra.Command{
+		DisableSuggestions:         true, // of cobra's lines: see hint
+		SuggestionsMinimumDistance: 2,
+
 		Use:           "opl",
 		Version:       version(),
 		SilenceErrors: true,
@@ -182,7 +198,14 @@ func usage(c *cobra.Command, what string) error {
 }
 
 // oneLine keeps an error to one line.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// A file's error begins with its name, not with the call that failed.
+func oneLine(err error) string {
+	text := err.Error()
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		text = strings.Replace(text, at.Error(), at.Path+": "+at.Err.Error(), 1)
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{

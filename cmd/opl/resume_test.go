@@ -223,7 +223,7 @@ func TestDiskFull(t *testing.T) {
 	cmd, stderr := opl(t, dir)
 	cmd.Path, cmd.Err = "/bin/sh", nil
 	cmd.Args = []string{"sh", "-c", "ulimit -f 8; exec opl run small.yaml --jobs 2"}
-	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "opl: results: write small/runs.jsonl: ") {
+	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "opl: results: small/runs.jsonl: ") {
 		t.Fatalf("%v: %s", err, stderr)
 	}
 	path := filepath.Join(dir, "small", "runs.jsonl")

@@ -80,10 +80,11 @@ type Block struct {
 
 // Report is everything that was found.
 type Report struct {
-	Severity Severity `json:"severity"` // of the worst finding
-	Rows     int      `json:"rows"`     // of the log
-	K        int      `json:"actions"`  // actions
-	Known    string   `json:"known"`    // none, logged or all: the propensities there are
+	Severity Severity `json:"severity"`        // of the worst finding
+	Rows     int      `json:"rows"`            // of the log
+	Lists    int      `json:"lists,omitempty"` // whose slots are the rows; 0: rows are decisions of their own
+	K        int      `json:"actions"`         // actions
+	Known    string   `json:"known"`           // none, logged, all or estimated: the propensities there are
 	// factor that propensities may be off by: as given, or more where betting refutes it
 	Gamma float64 `json:"gamma"`
 	// what rewards can be, in the log's units, which are those of all that is said of them here
@@ -254,6 +255,8 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 	gamma = max(gamma, 1)
 	r := Report{Rows: in.Len(), K: in.K(), Known: "none", Gamma: gamma}
 	switch {
+	case in.Estimated:
+		r.Known = "estimated"
 	case in.Propensities != nil:
 		r.Known = "all"
 	case in.Propensity != nil:

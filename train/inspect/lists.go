@@ -41,6 +41,7 @@ func (l *log) lists() {
 			}
 		}
 	}
+	l.report.Lists = len(starts) - 1
 	f := Finding{Check: "slots", Measured: fmt.Sprintf("%d lists of %d to %d slots; mean reward by slot", len(starts)-1,
 		shortest(starts), len(rows))}
 	for s, n := range rows {

@@ -178,7 +178,7 @@ func joined(all []*Partial) (*log, error) {
 	r := Report{K: len(first.Actions), Known: first.Report.Known, Gamma: first.Within,
 		RewardMin: first.Report.RewardMin, RewardMax: first.Report.RewardMax}
 	for _, p := range all {
-		r.Rows += p.Report.Rows
+		r.Rows, r.Lists = r.Rows+p.Report.Rows, r.Lists+p.Report.Lists
 		if t := p.Report.From; r.From == "" || t != "" && t < r.From {
 			r.From = t
 		}

@@ -291,7 +291,10 @@ func BriefEvaluation(w io.Writer, r ope.Result) error {
 func BriefSelection(w io.Writer, s ope.Selection) error {
 	s = s.InUnits()
 	var b brief
-	fmt.Fprintln(&b, s.Because)
+	if b.WriteString(s.Because); s.Ship {
+		b.WriteString("; next: opl serve")
+	}
+	b.WriteString("\n")
 	for _, t := range s.Targets {
 		b.decided(t.Name, t.Decision, t.Contradicts)
 		if t.Uncertified != "" && !strings.HasSuffix(s.Because, t.Uncertified) {
@@ -353,7 +356,7 @@ func verdictOn(r inspect.Report) string {
 
 // rowsOf says what rows a log has.
 func rowsOf(r inspect.Report) string {
-	text := fmt.Sprintf("%d rows, %d actions, propensities known: %s", r.Rows, r.K, r.Known)
+	text := logOf(r, fmt.Sprintf("%d actions", r.K))
 	if can := (logs.Units{Low: r.RewardMin, High: r.RewardMax}).Range(); can != "" {
 		text += ", rewards " + can
 	}

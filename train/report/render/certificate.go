@@ -39,7 +39,10 @@ func fact(name, format string, args ...any) html.Fact {
 
 // onRows says which rows certify, and what they say of the policy's reward.
 func onRows(s provenance.Statement) []html.Fact {
-	rows := fmt.Sprint(s.Rows)
+	rows, unit := fmt.Sprint(s.Rows), "rows"
+	if s.Lists != nil {
+		rows, unit = rows+" lists", "lists"
+	}
 	if s.Files > 1 {
 		rows += fmt.Sprintf(" of %d files", s.Files)
 	}
@@ -57,25 +60,25 @@ func onRows(s provenance.Statement) []html.Fact {
 		rows += fmt.Sprintf(", of which %d taught what must be fixed, or depend on such, and are refused, %d "+
 			"certify", s.Refused, s.N)
 	}
-	on := "these rows"
+	on := "these " + unit
 	if s.Relation != provenance.Fresh {
-		on = "the rows that certify"
+		on = "the " + unit + " that certify"
 	}
 	if s.KL != 0 {
 		on += ", which flatters if it was trained on them"
 	}
 	return []html.Fact{{Name: "rows", Value: rows},
-		{Name: "estimate", Value: estimated(s.Estimate, unitsOf(s), on)}}
+		{Name: "estimate", Value: estimated(s.Estimate, unitsOf(s), on, unit)}}
 }
 
-// estimated writes an estimate in one line; on names its rows.
-func estimated(e certify.Estimate, u logs.Units, on string) string {
+// estimated writes an estimate in one line; on names its rows, which are of a unit.
+func estimated(e certify.Estimate, u logs.Units, on, unit string) string {
 	if !e.Tells() {
 		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the "+
 			"policy does", on, e.Weight)
 	}
-	return fmt.Sprintf("%s (standard error) on %s, worth %.0f rows", around(plain, u.At(e.Reward), e.SE*u.Span()), on,
-		e.Effective)
+	return fmt.Sprintf("%s (95 %% interval) on %s, worth %.0f %s", around(plain, u.At(e.Reward), halfOf(e.SE*u.Span())),
+		on, e.Effective, unit)
 }
 
 // remarks are the notes and doubts of a statement about a log.
@@ -97,12 +100,12 @@ func unitsOf(s provenance.Statement) logs.Units {
 	return logs.Units{Low: s.RewardMin, High: s.RewardMax}
 }
 
-// errorOf is half the interval of the estimate beside a guarantee, two standard errors, in [0, 1]; 0 where there is none.
+// errorOf is half the interval of the estimate beside a guarantee, in [0, 1]; 0 where there is none.
 func errorOf(s provenance.Statement) float64 {
 	if s.Circumstances == nil {
 		return 0
 	}
-	return 2 * s.Estimate.SE
+	return halfOf(s.Estimate.SE)
 }
 
 // guarantee says what is guaranteed, in the same words wherever it is shown.

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,12 +54,7 @@ type evaluation struct {
 // interval are the cells of an interval; se: with the standard error, which text leaves out.
 func (e evaluation) interval(g ope.Interval, verb string, se bool) []string {
 	half := (g.High - g.Low) / 2
-	number := func(v float64) string {
-		if math.Abs(v) < 1e-12 { // 0 but for rounding
-			v = 0
-		}
-		return fmt.Sprintf(verb, logs.Places(half), v)
-	}
+	number := func(v float64) string { return decimal(verb, logs.Places(half), v) }
 	switch {
 	case e.format == table.Markdown && se:
 		return []string{number(g.Value), fmt.Sprintf("%.2g", g.SE), number(g.Low) + " to " + number(g.High)}

@@ -50,7 +50,7 @@ func BriefExplanation(w io.Writer, e *explain.Explanation) error {
 	if len(e.Segments) > 0 {
 		s := slices.MinFunc(e.Segments, func(a, b explain.Segment) int { return cmp.Compare(a.Gain, b.Gain) })
 		facts = append(facts, fact("segments", "%d, of which %s %s gains the least: %s%s", len(e.Segments), s.Column,
-			s.Name, twoErrors(s.Gain, s.SE), atLeast(s)))
+			s.Name, gained(s.Gain, s.SE), atLeast(s)))
 	}
 	printFacts(&b.Builder, append(facts,
 		fact("unlike", "%s of the rows have contexts unlike those it learned from", share(e.Unlike.Share)),
@@ -61,7 +61,7 @@ func BriefExplanation(w io.Writer, e *explain.Explanation) error {
 	for _, n := range e.Notes {
 		fmt.Fprintln(&b, "note: "+n)
 	}
-	fmt.Fprintln(&b, "±: two standard errors, no guarantee. Tables and rules: --verbose")
+	fmt.Fprintln(&b, "±: 95 % intervals, no guarantee. Tables and rules: --verbose")
 	return b.to(w)
 }
 
@@ -89,14 +89,14 @@ func behaviour(e *explain.Explanation, gains bool) (facts []html.Fact) {
 		f := fact("differs", "most where %s: plays %s in %s (logged %s)", l.Where, l.Action, share(l.Policy),
 			share(l.Logging))
 		if gains {
-			f.Value += ", gain " + twoErrors(l.Gain, l.SE)
+			f.Value += ", gain " + gained(l.Gain, l.SE)
 		}
 		facts = append(facts, f)
 	}
 	reads, last := func(i int) string { return e.Importance[i].Name }, ": the largest effect first"
 	if gains {
 		reads = func(i int) string {
-			return e.Importance[i].Name + " " + twoErrors(e.Importance[i].Loss, e.Importance[i].SE)
+			return e.Importance[i].Name + " " + gained(e.Importance[i].Loss, e.Importance[i].SE)
 		}
 		last = "; lost with values of other rows"
 	}
@@ -106,17 +106,17 @@ func behaviour(e *explain.Explanation, gains bool) (facts []html.Fact) {
 // namedBrief is how many actions and columns the short text names.
 const namedBrief = 5
 
-// share writes a share in percent, and twoErrors a gain ± two standard errors.
+// share writes a share in percent, and gained a gain ± half of its 95 % interval.
 func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
 
-func twoErrors(v, se float64) string { return around(signed, v, 2*se) }
+func gained(v, se float64) string { return around(signed, v, halfOf(se)) }
 
 // atLeast is the lower bound of a segment, where there is one.
 func atLeast(s explain.Segment) string {
 	if s.AtLeast == nil {
 		return ""
 	}
-	d := logs.Places(2 * s.SE)
+	d := logs.Places(halfOf(s.SE))
 	return fmt.Sprintf(", at least %+.*f", d, logs.Below(*s.AtLeast, d))
 }
 
@@ -161,13 +161,13 @@ func explanationSections(e *explain.Explanation) (all []html.Section) {
 	all[1].Code, rows = e.Surrogate.Rules, nil
 	for _, l := range e.Surrogate.Leaves[:min(len(e.Surrogate.Leaves), shownLeaves)] {
 		rows = append(rows, []string{l.Where, share(l.Share), l.Action, share(l.Policy), share(l.Logging),
-			twoErrors(l.Gain, l.SE)})
+			gained(l.Gain, l.SE)})
 	}
 	add("Where it differs most from the logging policy", "", []string{"where", "rows", "plays", "policy", "logging",
 		"gain"}, rows)
 	rows = nil
 	for _, c := range e.Importance[:min(len(e.Importance), shownColumns)] {
-		rows = append(rows, []string{c.Name, twoErrors(c.Loss, c.SE)})
+		rows = append(rows, []string{c.Name, gained(c.Loss, c.SE)})
 	}
 	add(whatItReads, "Loss of reward when the column has the values of other rows.", []string{"column", "loss"}, rows)
 	if rows = nil; len(e.Segments) > 0 {
@@ -176,7 +176,7 @@ func explanationSections(e *explain.Explanation) (all []html.Section) {
 			if s.AtLeast != nil {
 				least = fmt.Sprintf("%+.3g", *s.AtLeast)
 			}
-			rows = append(rows, []string{s.Column + " " + s.Name, fmt.Sprint(s.Rows), twoErrors(s.Gain, s.SE), least})
+			rows = append(rows, []string{s.Column + " " + s.Name, fmt.Sprint(s.Rows), gained(s.Gain, s.SE), least})
 		}
 		add(bySegment, fmt.Sprintf("Gain over the logging policy. The lower bounds hold together with probability %v.",
 			1-e.Delta), []string{"segment", "rows", "gain", "at least"}, rows)
@@ -216,18 +216,18 @@ func ExplanationPage(e *explain.Explanation) html.Page {
 	return p
 }
 
-// explanationFigure draws a line for each item: the estimate with two standard errors, and the lower bound if it has
+// explanationFigure draws a line for each item: the estimate with its 95 % interval, and the lower bound if it has
 // one.
 func explanationFigure(name, x string, items []explain.Segment) []html.Figure {
 	if len(items) == 0 {
 		return nil
 	}
-	estimate, least := across(0, "estimate, ± 2 standard errors"), across(1, "guaranteed at least")
+	estimate, least := across(0, "estimate, 95 % interval"), across(1, "guaranteed at least")
 	var names []string
 	for i, s := range items {
 		item := strings.TrimSpace(s.Column + " " + s.Name)
 		names = append(names, item)
-		estimate.Add(s.Gain, .12-float64(i), s.Gain-2*s.SE, s.Gain+2*s.SE, item)
+		estimate.Add(s.Gain, .12-float64(i), s.Gain-halfOf(s.SE), s.Gain+halfOf(s.SE), item)
 		if s.AtLeast != nil {
 			least.Add(*s.AtLeast, -.12-float64(i), math.NaN(), math.NaN(), item)
 		}

@@ -15,7 +15,7 @@ import (
 func InspectionPage(r inspect.Report) html.Page {
 	p := html.Page{
 		Question: "Can this log be trusted?",
-		Subject:  fmt.Sprintf("%d rows, %d actions, propensities known: %s", r.Rows, r.K, r.Known),
+		Subject:  logOf(r, fmt.Sprintf("%d actions", r.K)),
 		Tone:     severityTone(r.Severity),
 		Sections: append([]html.Section{Checks(r)}, holds(r)...),
 		Data:     r,

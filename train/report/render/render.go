@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"opl/train/inspect"
 	"opl/train/logs"
 	"opl/train/report/figure"
 	"opl/train/report/html"
@@ -95,11 +96,30 @@ const plain, signed = "%.*f", "%+.*f"
 
 // around writes a value, plain or signed, ± its error: two digits of the error, and as many decimals of the value.
 func around(verb string, v, half float64) string {
-	if math.Abs(v) < 1e-12 { // 0 but for rounding
+	d := logs.Places(half)
+	return fmt.Sprintf("%s ± %.*f", decimal(verb, d, v), d, half)
+}
+
+// halfOf is half of the normal 95 % interval of what has a standard error.
+func halfOf(se float64) float64 { return 1.959964 * se }
+
+// decimal writes a value with d decimals: what rounds to 0 is no -0.
+func decimal(verb string, d int, v float64) string {
+	if 2*math.Abs(v) < math.Pow10(-d) {
 		v = 0
 	}
-	d := logs.Places(half)
-	return fmt.Sprintf(verb+" ± %.*f", d, v, d, half)
+	return fmt.Sprintf(verb, d, v)
+}
+
+// logOf says what a log holds: its rows or lists, and of which actions their propensities are.
+func logOf(r inspect.Report, actions string) string {
+	rows := fmt.Sprintf("%d rows", r.Rows)
+	if r.Lists > 0 {
+		rows = fmt.Sprintf("%d lists of %d slots", r.Lists, r.Rows)
+	}
+	return fmt.Sprintf("%s, %s, %s", rows, actions, map[string]string{"none": "no propensities",
+		"logged": "propensities of logged actions", "estimated": "estimated propensities",
+		"all": "propensities of all actions"}[r.Known])
 }
 
 // recorded makes a section of what is printed as Markdown, so that page and text say the same.

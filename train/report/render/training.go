@@ -78,19 +78,22 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 			certify, divided)
 	}
 	u := logs.Units{Low: f.RewardMin, High: f.RewardMax}
-	on := "the rows that certify"
+	name, unit := "rows", "rows"
+	if l.Log.Lists > 0 {
+		name, unit = "slots", "lists"
+	}
+	on := "the " + unit + " that certify"
 	if !t.Certify { // no recipe that leaves them alone
-		on = "the rows it was learned from, which flatters"
+		on = "the " + unit + " it was learned from, which flatters"
 		if n := t.Estimate.Rows; f.HasItems() && n < t.Rows {
 			on = fmt.Sprintf("%d of %s", n, on)
 		}
 	}
 	facts := []html.Fact{
-		fact("log", "%d rows, %s, %d features; propensities known: %s", t.Rows, actionsText(f), c.Encoder.Dim(),
-			l.Log.Known),
-		{Name: "rows", Value: rows},
+		fact("log", "%s; %d features", logOf(l.Log, actionsText(f)), c.Encoder.Dim()),
+		{Name: name, Value: rows},
 		fact("learned", "%s; %.1f s", learnedText(t, f), t.Seconds),
-		{Name: "estimate", Value: estimated(t.Estimate, u, on)},
+		{Name: "estimate", Value: estimated(t.Estimate, u, on, unit)},
 	}
 	var of []string
 	for _, d := range t.Divisions {
@@ -120,9 +123,9 @@ func warnings(l *pipeline.Learned) (facts []html.Fact) {
 // learnedText says what kind of policy was learned, and by what.
 func learnedText(t pipeline.Training, f *policyfile.File) string {
 	c := &f.Components[0]
-	text := fmt.Sprintf("%s, %s policy", t.Objective, c.Kind)
+	text := fmt.Sprintf("by %s: %s policy", t.Objective, c.Kind)
 	if n := len(f.Components); n > 1 {
-		text = fmt.Sprintf("%s, a mixture of %d %s policies", t.Objective, n, c.Kind)
+		text = fmt.Sprintf("by %s: a mixture of %d %s policies", t.Objective, n, c.Kind)
 	}
 	if t.Weight != "" {
 		text += ", weight " + t.Weight
