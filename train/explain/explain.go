@@ -3,6 +3,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,11 +103,8 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 	case p.HasItems() || log.Choices != nil:
 		return nil, errors.New("only a policy of a fixed list of actions, without features of theirs, is explained; what " +
 			"this one earns is told by an evaluation")
-	case log.Propensity == nil:
-		return nil, errors.New("the log has no propensities: name what drew the actions by setting logging-policy, or take " +
-			"setting estimate-propensity")
 	}
-	if err := judge.Usable(); err != nil {
+	if err := cmp.Or(log.Propense(), judge.Usable()); err != nil {
 		return nil, err
 	}
 	if _, err := log.Known(p.Inputs()); err != nil {

@@ -84,7 +84,7 @@ type Report struct {
 	Rows     int      `json:"rows"`            // of the log
 	Lists    int      `json:"lists,omitempty"` // whose slots are the rows; 0: rows are decisions of their own
 	K        int      `json:"actions"`         // actions
-	Known    string   `json:"known"`           // none, logged, all or estimated: the propensities there are
+	Known    string   `json:"known"`           // none, joint (of lists), logged, all or estimated
 	// factor that propensities may be off by: as given, or more where betting refutes it
 	Gamma float64 `json:"gamma"`
 	// what rewards can be, in the log's units, which are those of all that is said of them here
@@ -261,6 +261,8 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 		r.Known = "all"
 	case in.Propensity != nil:
 		r.Known = "logged"
+	case in.Lists.Jointly():
+		r.Known = "joint"
 	}
 	l := &log{Log: *in, n: in.Len(), k: in.K(), gamma: gamma, units: in.Units(), report: &r, summary: on}
 	l.ids = in.Keys != nil && (in.HasIDs() || in.Path() == "" && in.Names() == nil)
@@ -435,7 +437,9 @@ func (l *log) schema() bool {
 		return bad("all rows have weight 0", "no row counts", "repair the column of weights")
 	}
 	if l.Propensity == nil && l.Propensities == nil {
-		l.noPropensities()
+		if !l.Lists.Jointly() { // see lists
+			l.noPropensities()
+		}
 		return true
 	}
 	return l.ranges()

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"opl/train/certify"
 	"opl/train/regress"
@@ -36,7 +37,9 @@ func (l *log) lists() {
 		r := -l.Cost[i]
 		reward[slot-1], square[slot-1], rows[slot-1] = reward[slot-1]+r, square[slot-1]+r*r, rows[slot-1]+1
 		if l.Options(i) > 1 {
-			if chosen++; l.Propensity != nil && l.Propensity[i] == 1 {
+			chosen++
+			if l.Propensity != nil && l.Propensity[i] == 1 ||
+				l.Lists.Jointly() && l.Lists.Joint[l.Lists.Of[i]] == 1 {
 				forced++
 			}
 		}
@@ -55,12 +58,37 @@ func (l *log) lists() {
 	l.judge(f, chosen > 0 && forced == chosen, Unusable, "orders are deterministic: of no other order is it known what "+
 		"it earns", "draw each slot: a floor of 0.1, spread over what is left, shows every action in every slot some of "+
 		"the time; serve lists by a policy file, which does that and logs the propensities")
+	if l.Lists.Jointly() {
+		l.joint(starts)
+	}
 	if l.Propensity == nil || l.Lists.Whole {
 		return
 	}
 	assumed := certify.Assumption(l.Lists.Assume)
 	l.assumption(starts, certify.Cascade, assumed == certify.Cascade || assumed == certify.Independence, true)
 	l.assumption(starts, certify.Independence, assumed == certify.Independence, false)
+}
+
+// joint tests the joint propensities of lists. Lists in even order have weights u/p of mean 1 at most, 1 where each list
+// that could be shown is shown at times: a mean above 1 refutes p. A mean below it does not, as u/p has a heavy tail
+// where some orders are rare.
+func (l *log) joint(starts []int) {
+	w := make([]float64, 0, len(starts)-1)
+	for list, first := range starts[:len(starts)-1] {
+		p := l.Lists.Joint[l.Lists.Of[first]]
+		for i := first; i < starts[list+1]; i++ {
+			p *= float64(l.Options(i))
+		}
+		w = append(w, 1/p)
+	}
+	mean, deviation := stat.MeanStdDev(w, nil)
+	se := deviation / math.Sqrt(float64(len(w)))
+	f := Finding{Check: "joint propensities", About: Draws, Numbers: []Number{{"mean", mean}, {"se", se}},
+		Measured: fmt.Sprintf("%d joint ones, of lists; by them lists in even order have the mean weight %.3g ± %.1g, "+
+			"1 at most; no bet tests slots, as that takes their own", len(w), mean, se)}
+	l.judge(f, mean-1 > 4*se+1e-6, Doubtful, "the lists were drawn with other probabilities than those logged: "+
+		"what other lists earn is overestimated", "log ∏ of what each slot was drawn with, given the slots above; "+
+		"slot_propensities show where they are wrong")
 }
 
 // withoutSlots takes from values of row i at place t in the order of time the mean of those in slots of the same number:

@@ -124,7 +124,7 @@ type common struct {
 	mayLack    bool          // of features, some actions of a row
 
 	columnsOfLists [4]string // of lists, see shown
-	whole          bool      // rewards are of the list, see Lists
+	whole, joint   bool      // rewards, propensities are of the list, see Lists
 	lastSlot       struct {  // of the row before, if rows are slots
 		slate string
 		at    int32    // 0: none

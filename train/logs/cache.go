@@ -26,7 +26,7 @@ import (
 // in the byte order of the machine, of which the magic number is one. A cache is written once, without a name or under
 // a temporary one, and then renamed: who has mapped the cache before keeps it as it was.
 const (
-	magic        = uint64(0x4f504c4c4f47000a) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f47000b) // the last two bytes are the version
 	sectionAlign = 64
 	cacheEnd     = 16 // bytes after the header
 	cacheEnding  = ".opl-cache"
@@ -50,6 +50,7 @@ type cacheHeader struct {
 	// Outcomes have sections of their own, after the others.
 	Outcomes []outcomeHeader `json:"outcomes,omitempty"`
 	Whole    bool            `json:"whole,omitempty"` // see Lists
+	Joint    bool            `json:"joint,omitempty"` // propensities are of lists
 	Sections []int64         `json:"sections"`        // their lengths in bytes, in the order of Log.sections
 }
 
@@ -126,7 +127,7 @@ func (b *builder) seal(to *cacheWriter, h cacheHeader, names []string) error {
 	h.Hash = fmt.Sprintf("%016x", b.hash.Sum64())
 	h.HasIDs, h.Files = b.first.hasID, b.files
 	h.Catalogue, h.Items, h.ItemWidth, h.ByPlace = b.catalogue != nil, b.items.n, b.items.width(), b.byPlace
-	h.Whole = b.whole
+	h.Whole, h.Joint = b.whole, b.joint
 	for _, o := range b.outcomes {
 		h.Outcomes = append(h.Outcomes, outcomeHeader{o.column, o.text})
 	}
@@ -285,7 +286,7 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 	var slots []int32
 	if !l.place(data[:at], h.Sections, &slots) || !l.takeNumbers() || !l.sound() ||
 		len(slots) != 0 && len(slots) != l.n ||
-		!l.placed(slots, h.Whole) {
+		!l.placed(slots, h.Whole, h.Joint) {
 		return nil, nil, errDamaged
 	}
 	return l, h, nil

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -207,7 +208,7 @@ func (l *Log) Learnable() error {
 	if l.X == nil {
 		return fmt.Errorf("%s: the log has no contexts that are encoded, see Encode", l.name())
 	}
-	if err := l.teaches(); err != nil {
+	if err := l.teaches(true); err != nil {
 		return err
 	}
 	if l.Choices != nil && l.Choices.Z != nil {
@@ -235,11 +236,23 @@ func (l *Log) Learnable() error {
 	return nil
 }
 
-// teaches reports propensities that are not there, and weights that differ.
-func (l *Log) teaches() error {
-	if l.Propensity == nil {
-		return fmt.Errorf("%s: the log has no propensities: name what drew the actions by setting logging-policy, "+
-			"or take setting estimate-propensity and do without guarantees", l.name())
+// Propense reports, with what to do, that the propensities of rows are not known.
+func (l *Log) Propense() error {
+	switch {
+	case l.Propensity != nil:
+		return nil
+	case l.Lists.Jointly():
+		return errors.New("the log has one joint propensity a list, which tells what lists earn if nothing is assumed " +
+			"of slots (setting assume none): log slot_propensities to learn from slots, or to assume more")
+	}
+	return errors.New("the log has no propensities: name what drew the actions by setting logging-policy, " +
+		"or take setting estimate-propensity and do without guarantees")
+}
+
+// teaches reports weights that differ, and propensities of rows that are needed and not there.
+func (l *Log) teaches(propensities bool) error {
+	if err := l.Propense(); err != nil && propensities {
+		return fmt.Errorf("%s: %w", l.name(), err)
 	}
 	for i, w := range l.Weight {
 		if w != l.Weight[0] {

@@ -132,12 +132,12 @@ func some(names []string) string {
 // Encode returns the log as learning reads it. Contexts are encoded as they are asked
 // for, in float64, from the cache: they take no memory, and the log must stay open. A
 // propensity 0 of an action that was not logged becomes LeastPropensity. Errors: contexts without
-// names, no propensities at all, weights that differ from row to row.
+// names, no propensities at all, of rows or lists, weights that differ from row to row.
 func (l *Log) Encode(e *features.Encoder) (*Log, error) {
 	if l.store == nil {
 		return nil, errUnnamed
 	}
-	if err := l.teaches(); err != nil {
+	if err := l.teaches(!l.Lists.Jointly()); err != nil {
 		return nil, err
 	}
 	out := *l

@@ -22,6 +22,8 @@ type Lists struct {
 	Slot []int32 // by row: its slot, from 1
 	// Whole says that rewards are of the list: each of its rows has the same.
 	Whole bool
+	// Joint is π₀(a_1, …, a_L|x) by list, where the log has no propensities of slots: its Propensity is nil.
+	Joint []float64
 	// How lists are valued, see [Options].
 	Assume, SlotWeights string
 }
@@ -36,6 +38,9 @@ func (s *Lists) subset(rows []int) *Lists {
 	return &out
 }
 
+// Jointly reports that a log has a joint propensity for each list, and none of slots.
+func (s *Lists) Jointly() bool { return s != nil && s.Joint != nil }
+
 // Starts returns the first rows of the lists, and the end.
 func (s *Lists) Starts() (starts []int) {
 	for i, of := range s.Of {
@@ -46,8 +51,9 @@ func (s *Lists) Starts() (starts []int) {
 	return append(starts, len(s.Of))
 }
 
-// placed sets the lists of a log from the slots of its rows, and makes each list without a group a group of its own.
-func (l *Log) placed(slots []int32, whole bool) bool {
+// placed sets the lists of a log from the slots of its rows, whose propensities may be joint ones, and makes each list
+// without a group a group of its own.
+func (l *Log) placed(slots []int32, whole, joint bool) bool {
 	if slots == nil {
 		return true
 	}
@@ -61,6 +67,10 @@ func (l *Log) placed(slots []int32, whole bool) bool {
 		of[i] = last
 	}
 	l.Lists = &Lists{Of: of, Slot: slots, Whole: whole}
+	if joint && l.Propensity != nil {
+		starts := l.Lists.Starts()
+		l.Lists.Joint, l.Propensity = pick(l.Propensity, starts[:len(starts)-1]), nil
+	}
 	group := make([]int32, len(of))
 	for i, list := range of {
 		if group[i] = int32(len(l.groups.ends)) + list; l.Group != nil && l.Group[i] >= 0 {
@@ -178,9 +188,8 @@ func (s *shown) check(r *row, form func(v float64) float64) error {
 		return bad("action", "the row has a list, in column slots, as well: exactly one of them says what was done")
 	case r.hasProps:
 		return bad("propensities", "the row has a list: want slot_propensities")
-	case r.hasP:
-		return bad("propensity", "the row has a list: want slot_propensities, each given the slots above, and not "+
-			"their product")
+	case r.hasP && has(roleSlotPropensities):
+		return bad("propensity", "the row has slot_propensities, too: give those, or their product alone")
 	case has(roleSlotPropensities) && len(s.ps) != n:
 		return bad("slot_propensities", "%d of them for %d slots", len(s.ps), n)
 	case has(roleSlotRewards) && len(s.rewards) != n:
@@ -242,8 +251,8 @@ func (b *builder) addList() error {
 	if b.offers.named == 0 {
 		return bad(b.offers.column, "what lists show must have ids")
 	}
-	whole := b.row.hasCost || b.o.formula != nil
-	if b.n > 0 && (whole != b.whole || s.column != b.columnsOfLists) {
+	whole, joint := b.row.hasCost || b.o.formula != nil, b.row.hasP
+	if b.n > 0 && (whole != b.whole || joint != b.joint || s.column != b.columnsOfLists) {
 		return bad("slots", "the row has other columns of lists than the rows before")
 	}
 	full, n := b.listRow(), len(s.ids)
@@ -281,7 +290,7 @@ func (b *builder) addList() error {
 				continue
 			}
 			if b.keep(action); b.n == 1 {
-				b.columnsOfLists, b.whole = s.column, whole
+				b.columnsOfLists, b.whole, b.joint = s.column, whole, joint
 			}
 			put(&b.slotNumbers, int32(l+1))
 		}

@@ -137,8 +137,9 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 	if err := log.Check(); err != nil {
 		return Result{}, err
 	}
-	if log.Propensity == nil {
-		return Result{}, fmt.Errorf("ope: the log has no propensities")
+	slots := log.Propense() // without joint ones, too
+	if slots != nil && !log.Lists.Jointly() {
+		return Result{}, fmt.Errorf("ope: %w", slots)
 	}
 	if o.Judge == nil && !o.EstimatesAlone {
 		o.Judge = provenance.Within(log, o.Gamma)
@@ -155,7 +156,9 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 	o.Estimators = slices.DeleteFunc(listEstimators(assumed), func(e Estimator) bool {
 		selects := e.assumes == assumed && e.Name[:2] == "sn" && (!e.adds || log.Lists.Whole)
 		return len(o.Estimators) == 1 && !selects || // for a selection
-			e.learns && model == nil || e.Name == "direct" && certify.FirstClicks(log.Lists.SlotWeights) || e.assumes == certify.Independence && !marginals ||
+			slots != nil && e.assumes != certify.NoAssumption && e.Name != "direct" ||
+			e.learns && model == nil || e.Name == "direct" && certify.FirstClicks(log.Lists.SlotWeights) ||
+			e.assumes == certify.Independence && !marginals ||
 			log.Lists.Whole && e.assumes != certify.NoAssumption && !e.adds
 	})
 	o.Model, o.Learn, o.Loggers = nil, nil, nil

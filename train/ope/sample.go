@@ -40,9 +40,6 @@ func newSample(log *logs.Log, delta float64) (*sample, error) {
 	if err := log.Check(); err != nil {
 		return nil, err
 	}
-	if log.Propensity == nil {
-		return nil, errors.New("ope: the log has no propensities")
-	}
 	t.taken = make([]bool, t.k)
 	var total kernel.Sum
 	for i, c := range log.Cost {

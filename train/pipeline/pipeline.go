@@ -146,9 +146,8 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	if err := l.judge.Usable(); err != nil {
 		return nil, err
 	}
-	if log.Propensity == nil {
-		return nil, errors.New("the log has no propensities: name what drew the actions by setting logging-policy, " +
-			"or take setting estimate-propensity and do without guarantees")
+	if err := log.Propense(); err != nil {
+		return nil, err
 	}
 	if log.LoggedOnly() {
 		if err := lib.CheckLoggedOnly(run); err != nil {

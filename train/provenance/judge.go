@@ -93,8 +93,8 @@ func (j *Judge) Admits() error {
 		return withhold("the propensities are estimates: no guarantee holds on this log")
 	case j.log.Unrewarded > 0:
 		return withhold("%s", NoRewards(j.log.Unrewarded))
-	case j.log.Propensity == nil:
-		return withhold("the log has no propensities: name what drew the actions by setting logging-policy")
+	case j.log.Propensity == nil && !j.log.Lists.Jointly():
+		return withhold("%v", j.log.Propense())
 	case w != nil && slices.Min(w) != slices.Max(w):
 		return withhold("rows have different weights, and a guarantee needs identically distributed rows")
 	}

@@ -41,8 +41,16 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 		return nil, fmt.Errorf("setting assume %s: want one of %v", of.Assume, certify.Assumptions())
 	case of.Whole && out.Assume == certify.Cascade:
 		return nil, out.Certifiable()
+	case log.Propensity == nil && (of.Joint == nil || out.Assume != certify.NoAssumption):
+		return nil, fmt.Errorf("setting assume %s: %w", out.Assume, log.Propense())
 	}
 	out.Starts, out.Pi, out.Pi0, out.Cost = of.Starts(), logged, log.Propensity, log.Cost
+	if out.Pi0 == nil { // only their product counts
+		out.Pi0 = slices.Repeat([]float64{1}, log.Len())
+		for _, first := range out.Starts[:len(out.Starts)-1] {
+			out.Pi0[first] = of.Joint[of.Of[first]]
+		}
+	}
 	if certify.FirstClicks(of.SlotWeights) {
 		if out.Assume == certify.Independence {
 			return nil, fmt.Errorf("setting slot-weights %s: which click is the first depends on the slots above: setting "+

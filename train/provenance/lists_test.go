@@ -266,7 +266,7 @@ func TestLists_RefuseWhatCannotBe(t *testing.T) {
 		{line(`["a","b"]`, `[0.3]`, `"slot_rewards":[0,1]`), `slot_propensities: 1 of them for 2 slots`},
 		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0]`), `slot_rewards: 1 of them for 2 slots`},
 		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0,2]`), `reward 2 is outside [0, 1]`},
-		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0,1],"propensity":0.15`), `column propensity: the row has a list`},
+		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0,1],"propensity":0.15`), `column propensity: the row has slot_propensities, too`},
 		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0,1],"reward":1`), `exactly one of them must be there`},
 		{line(`["a","b"]`, `[0.4,0.5]`, `"first_click":3`), `column first_click: 3 is no slot: want 1 to 2`},
 		{line(`[]`, `[]`, `"slot_rewards":[]`), `column slots: no action was shown`},

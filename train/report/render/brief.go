@@ -346,6 +346,9 @@ func (b *brief) rest(rows [][]string, log, missing []string) {
 // verdictOn is the verdict on a log in a line of at most 80 columns, or two, with what to do next.
 func verdictOn(r inspect.Report) string {
 	next := "opl train"
+	if r.Known == "joint" {
+		next = "opl evaluate"
+	}
 	if r.Severity > inspect.Fine {
 		next, _, _ = strings.Cut(cmp.Or(r.Findings[0].Do, "see below"), ";")
 	}
