@@ -118,7 +118,7 @@ func logOf(r inspect.Report, actions string) string {
 		rows = fmt.Sprintf("%d lists of %d slots", r.Lists, r.Rows)
 	}
 	return fmt.Sprintf("%s, %s, %s", rows, actions, map[string]string{"none": "no propensities",
-		"logged": "propensities of logged actions", "estimated": "estimated propensities",
+		"logged": "propensities of logged actions", "joint": "joint propensities of lists", "estimated": "estimated propensities",
 		"all": "propensities of all actions"}[r.Known])
 }
 
