@@ -281,7 +281,7 @@ func TestObjectives_HaveTheGradientsOfDifferences(t *testing.T) {
 }
 
 // The noise of a frozen program is an input like others, whatever its source.
-func TestGradientsWithEverySource(t *testing.T) {
+func TestGradients_TakeNoiseFromEverySource(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 5))
 	b := randomBatch(r, 3, 3, 2)
 	mu := normals(r, 6, 1)
@@ -563,7 +563,7 @@ var refusals = []struct {
 		reason: "the objective needs a posterior, and policy POLICY has none"},
 }
 
-func TestCheckRefuses(t *testing.T) {
+func TestCheck_RefusesWhatDoesNotFit(t *testing.T) {
 	for _, p := range everyPolicy {
 		for _, o := range everyObjective {
 			name, _, _ := strings.Cut(o.name, " ")
@@ -594,7 +594,7 @@ func TestCheckRefuses(t *testing.T) {
 
 // Hyperparameters outside of their domain are refused whatever the objective
 // makes of the weight.
-func TestCheckRefusesHyperparameters(t *testing.T) {
+func TestCheck_RefusesHyperparametersOutsideTheirDomain(t *testing.T) {
 	for _, w := range []objectives.Weight{
 		objectives.Clip(1.5), objectives.ES(-.1), objectives.IX(2), objectives.Har(-1), objectives.Har(math.NaN()),
 	} {
@@ -616,7 +616,7 @@ func TestCheckRefusesHyperparameters(t *testing.T) {
 }
 
 // What an objective or a weight refuses is located where the objective asks.
-func TestErrorsAreLocated(t *testing.T) {
+func TestErrors_NameTheLineOfTheObjective(t *testing.T) {
 	refuse := func(o objectives.Objective, w objectives.Weight, loggedOnly bool) string {
 		s := spec{objective: o, weight: w, policy: policies.Softmax{}}
 		setup := s.setup(randomBatch(rand.New(rand.NewPCG(1, 0)), 1, 2, 2))
@@ -641,7 +641,7 @@ func TestErrorsAreLocated(t *testing.T) {
 }
 
 // CrossEntropy is fitted, not compared, so it is not in the table.
-func TestCrossEntropy(t *testing.T) {
+func TestCrossEntropy_HasItsGradientAndStaysFinite(t *testing.T) {
 	b := randomBatch(rand.New(rand.NewPCG(1, 0)), 3, 4, 3)
 	for _, pol := range everyPolicy {
 		s := spec{objective: objectives.CrossEntropy(), weight: objectives.IPS(), policy: pol.policy, mu: normals(rand.New(rand.NewPCG(2, 0)), 12, 1)}

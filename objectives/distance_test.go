@@ -12,7 +12,7 @@ import (
 )
 
 // A penalty of 0 does not read the parameters: there is no distance.
-func TestNoDistance(t *testing.T) {
+func TestDistance_IsNotReadAtPenaltyZero(t *testing.T) {
 	for name, objective := range map[string]func(lambda float64) objectives.Objective{
 		"likelihood": objectives.Likelihood, "weighted": objectives.WeightedLikelihood, "l2": objectives.L2, "logistic": objectives.Logistic,
 		"heuristic": func(lambda float64) objectives.Objective {

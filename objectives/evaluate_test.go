@@ -26,7 +26,7 @@ func (b *batch) some(rows []int) *batch {
 
 // A log piece by piece has the value and the terms of one graph over all its rows,
 // in whatever order the rows come.
-func TestEvaluateIsOneBatch(t *testing.T) {
+func TestEvaluate_InPiecesEqualsOneBatch(t *testing.T) {
 	log := randomBatch(rand.New(rand.NewPCG(1, 2)), 1100, 4, 3)
 	for _, o := range everyObjective {
 		for _, pol := range []policies.Policy{policies.Softmax{}, policies.Gaussian{Nodes: 33}} {
@@ -81,7 +81,7 @@ func close(t *testing.T, what string, got, want, tol float64) {
 
 // Sampled policies: other chunks are other noise, equal in distribution. Means
 // that need others see the noise that those saw.
-func TestEvaluateSampled(t *testing.T) {
+func TestEvaluate_OfSampledPoliciesAgreesInDistribution(t *testing.T) {
 	log := randomBatch(rand.New(rand.NewPCG(1, 2)), 1100, 4, 3)
 	mu := normals(rand.New(rand.NewPCG(3, 4)), 12, 1)
 	for _, o := range everyObjective {
@@ -132,7 +132,7 @@ func TestEvaluateSampled(t *testing.T) {
 	close(t, "the mean deviation from the mean", v.Objective, 0, 1e-14)
 }
 
-func TestEvaluateRefuses(t *testing.T) {
+func TestEvaluate_RefusesReadsOutsideOfMeans(t *testing.T) {
 	log := randomBatch(rand.New(rand.NewPCG(1, 2)), 600, 4, 3)
 	for _, c := range []struct {
 		name, want string
@@ -169,7 +169,7 @@ func TestEvaluateRefuses(t *testing.T) {
 }
 
 // A non-finite row is an error that says where it is.
-func TestEvaluateNonFinite(t *testing.T) {
+func TestEvaluate_LocatesANonFiniteRow(t *testing.T) {
 	log := randomBatch(rand.New(rand.NewPCG(1, 2)), 1100, 4, 3)
 	log.cost[1050] = math.NaN()
 	s := spec{objective: objectives.Risk(), weight: objectives.IPS(), policy: policies.Softmax{}}
@@ -180,7 +180,7 @@ func TestEvaluateNonFinite(t *testing.T) {
 }
 
 // An empty log has no value.
-func TestEvaluateEmpty(t *testing.T) {
+func TestEvaluate_RefusesAnEmptyLog(t *testing.T) {
 	s := spec{objective: objectives.Risk(), weight: objectives.IPS(), policy: policies.Softmax{}}
 	b := &batch{k: 2, d: 2}
 	if _, err := objectives.Evaluate(s.objective, s.setup(b), b, 1); err == nil {
@@ -190,7 +190,7 @@ func TestEvaluateEmpty(t *testing.T) {
 
 // The parameters of training are not touched, those of an objective's own are
 // read, and float32 parameters are evaluated in float64.
-func TestEvaluateLeavesParameters(t *testing.T) {
+func TestEvaluate_LeavesParametersAndReadsAnObjectivesOwn(t *testing.T) {
 	log := randomBatch(rand.New(rand.NewPCG(1, 2)), 20, 4, 3)
 	s := spec{objective: objectives.Sakhi1(), weight: objectives.Clip(.3), policy: policies.Gaussian{}}
 	setup := s.setup(log)

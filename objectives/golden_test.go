@@ -317,7 +317,7 @@ func TestObjectives_GiveTheGoldenValues(t *testing.T) {
 	}
 }
 
-func TestGoldenRegularizers(t *testing.T) {
+func TestGolden_RegularizersHaveTheirValues(t *testing.T) {
 	for _, r := range readGolden(t).RegularizerTable {
 		w := objectives.GraphWeight{Weight: map[string]func(float64) objectives.Weight{
 			"none": func(float64) objectives.Weight { return objectives.IPS() },
@@ -352,7 +352,7 @@ func TestGoldenRegularizers(t *testing.T) {
 	}
 }
 
-func TestGoldenCrossEntropy(t *testing.T) {
+func TestGolden_CrossEntropyHasItsValueAndGradient(t *testing.T) {
 	c := readGolden(t).CrossEntropy
 	if c == nil {
 		return // files of other families have none
@@ -383,7 +383,7 @@ func TestGoldenCrossEntropy(t *testing.T) {
 
 // Twenty-five Adam steps on all rows: value before each step, parameters after
 // the last.
-func TestGoldenTrajectories(t *testing.T) {
+func TestGolden_AdamStepsFollowTheTrajectories(t *testing.T) {
 	for _, c := range readGolden(t).Trajectories {
 		name := fmt.Sprintf("%s, %s, %s=%v", c.Objective, c.Policy, c.Regularizer, c.Hyperparameter)
 		p, params, missing, err := goldenSetup(c.Objective, c.Policy, c.Regularizer, c.Hyperparameter, c.goldenInputs)
@@ -422,7 +422,7 @@ func TestGoldenTrajectories(t *testing.T) {
 	}
 }
 
-func TestGoldenAdam(t *testing.T) {
+func TestGolden_AdamTakesTheSameSteps(t *testing.T) {
 	for i, c := range readGolden(t).Adam {
 		x := graph.NewParam("x", tensor.Float64, c.X0, len(c.X0))
 		g := graph.New(tensor.Float64)

@@ -127,7 +127,7 @@ func near(t *testing.T, name string, tol, value, want float64, gradient, wantGra
 
 // With a row of its own for every action and nothing else, a catalogue, and sets that offer all of it in other orders and
 // with places left over, are the policy that has parameters by action, for every objective and weight.
-func TestItemsAsParametersByAction(t *testing.T) {
+func TestItems_WithARowEachEqualParametersByAction(t *testing.T) {
 	const k, d = 4, 3
 	r := rand.New(rand.NewPCG(16, 5))
 	b := randomBatch(r, 7, k, d)
@@ -153,7 +153,7 @@ func TestItemsAsParametersByAction(t *testing.T) {
 }
 
 // A set is a small log of its own: the objective is the mean of those of rows with as many actions as they offer.
-func TestSetsOfOtherSizes(t *testing.T) {
+func TestSets_OfSeveralSizesAverageTheirObjectives(t *testing.T) {
 	const n, d, p = 6, 3, 2
 	r := rand.New(rand.NewPCG(16, 6))
 	b := randomBatch(r, 5, n, d)
@@ -197,7 +197,7 @@ func TestSetsOfOtherSizes(t *testing.T) {
 }
 
 // Scores far apart, propensities near 0 and sets of one leave every objective and its gradient finite, in float32, too.
-func TestItemExtremes(t *testing.T) {
+func TestItems_StayFiniteAtExtremes(t *testing.T) {
 	const n, d, p = 5, 2, 2
 	for seed := range uint64(2) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -232,7 +232,7 @@ func TestItemExtremes(t *testing.T) {
 }
 
 // On a whole log, in passes, the objective is that of one graph over all rows.
-func TestEvaluateItems(t *testing.T) {
+func TestEvaluate_OfItemsInPiecesEqualsOneBatch(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 8))
 	b := randomBatch(r, 9, 4, 3)
 	z, w := normals(r, 4*2, 1), normals(r, 2*3, 1)
@@ -253,7 +253,7 @@ func TestEvaluateItems(t *testing.T) {
 }
 
 // Posteriors of actions with features, and catalogues whose other propensities are not known, are refused with the reason.
-func TestItemsRefuse(t *testing.T) {
+func TestItems_RefusePosteriorsAndUnknownPropensities(t *testing.T) {
 	b := randomBatch(rand.New(rand.NewPCG(1, 1)), 2, 3, 2)
 	o := &offering{batch: b, z: make([]float64, 6), p: 2}
 	for _, p := range everyPolicy {
@@ -281,7 +281,7 @@ func TestItemsRefuse(t *testing.T) {
 }
 
 // The weighted likelihood is its formula, for a softmax of two actions by hand.
-func TestWeightedLikelihood(t *testing.T) {
+func TestWeightedLikelihood_EqualsItsFormula(t *testing.T) {
 	b := &batch{k: 2, d: 1, x: []float64{1, 2}, action: []float64{0, 1}, cost: []float64{-1, -.5}, pi0: []float64{.2, .8, .5, .5}}
 	for _, c := range []struct {
 		weight objectives.Weight

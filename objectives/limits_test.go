@@ -41,7 +41,7 @@ func (s spec) all(t *testing.T, b *batch) (value float64, grad []float64, terms 
 
 // At their unregularized ends the weights are IPS in every objective: value,
 // gradient, and a bias of 0 (for corollary1, 1 − Σπ_Q).
-func TestUnregularizedIsIPS(t *testing.T) {
+func TestWeights_AreIPSWithoutRegularization(t *testing.T) {
 	b, s := limitProblem(5)
 	for _, pol := range everyPolicy {
 		for _, o := range everyObjective {
@@ -73,7 +73,7 @@ func TestUnregularizedIsIPS(t *testing.T) {
 // With the smallest ℓ of the grid, 1/√n, the two one-sided bounds estimate the
 // risk as IPS does, and for n → ∞, which takes κ/ℓ to 0, they are the IPS risk:
 // no other ℓ gives less.
-func TestOneSidedTendToIPS(t *testing.T) {
+func TestOneSidedBounds_TendToIPS(t *testing.T) {
 	b, s := limitProblem(5)
 	ips := s.value(t, b)
 	for _, o := range []struct {
@@ -94,7 +94,7 @@ func TestOneSidedTendToIPS(t *testing.T) {
 	}
 }
 
-func TestHeuristicWithoutPenaltiesIsRisk(t *testing.T) {
+func TestHeuristic_WithoutPenaltiesIsTheRisk(t *testing.T) {
 	b, s := limitProblem(5)
 	for _, pol := range everyPolicy {
 		for _, w := range everyWeight {
@@ -114,7 +114,7 @@ func TestHeuristicWithoutPenaltiesIsRisk(t *testing.T) {
 
 // A posterior that is its prior has KL 0, at any scale; the bounds' excess is
 // then that of δ alone.
-func TestKLIsZeroAtThePrior(t *testing.T) {
+func TestKL_IsZeroAtThePrior(t *testing.T) {
 	b, s := limitProblem(5)
 	s.mu = s.prior.Mean
 	for _, scale := range []float64{0, 1, .1, 30} {
@@ -137,7 +137,7 @@ func TestKLIsZeroAtThePrior(t *testing.T) {
 // their lower end like 1/√n. For sakhi2 every point of the grid falls with n:
 // its ℓ falls, so ℓG(ℓ/τ) does, and nℓ rises, so κ/ℓ falls. For the other two the
 // grid only becomes finer where the best ℓ moves to.
-func TestBoundsInNAndKL(t *testing.T) {
+func TestBounds_FallWithRowsAndRiseWithKL(t *testing.T) {
 	b, s := limitProblem(5)
 	for _, o := range everyObjective {
 		for _, pol := range everyPolicy {
@@ -176,7 +176,7 @@ func TestBoundsInNAndKL(t *testing.T) {
 }
 
 // Renaming the actions renames the gradient's rows and changes nothing else.
-func TestPermutedActions(t *testing.T) {
+func TestActions_RenamedPermuteOnlyTheGradient(t *testing.T) {
 	perm := []int{2, 0, 3, 1}
 	everyFit(t, func(t *testing.T, name string, s spec) {
 		if s.weight.Hyper == 0 || s.weight.Hyper == 1 {
@@ -238,7 +238,7 @@ func TestPermutedActions(t *testing.T) {
 
 // For linear weights the expectation of Theorem 1 over argmax policies has
 // Corollary 1's form.
-func TestTheorem1OfArgmaxIsCorollary1(t *testing.T) {
+func TestTheorem1_OfArgmaxIsCorollary1(t *testing.T) {
 	b, s := limitProblem(5)
 	for _, c := range []struct {
 		name   string
@@ -265,7 +265,7 @@ func TestTheorem1OfArgmaxIsCorollary1(t *testing.T) {
 }
 
 // For Har the closed form over argmax policies is the average over many of them.
-func TestTheorem1OfArgmaxIsMonteCarlo(t *testing.T) {
+func TestTheorem1_OfArgmaxEqualsMonteCarlo(t *testing.T) {
 	b, s := limitProblem(3)
 	s.objective = objectives.Theorem1(objectives.LambdaStar)
 	for _, lambda := range []float64{0, .3, 1} {

@@ -28,7 +28,7 @@ func gated(m int) objectives.Representation {
 }
 
 // Every objective that a point policy can have learns every representation by its gradient.
-func TestGradientsThroughLayers(t *testing.T) {
+func TestGradients_PassThroughEveryRepresentation(t *testing.T) {
 	for name, h := range map[string]objectives.Representation{
 		"relu": objectives.MLP("relu", 0, 4, 3), "tanh": objectives.MLP("tanh", .3, 4), "linear": objectives.MLP("", 0, 2),
 		"fourier": objectives.Fourier(1, 5), "own": gated(3),
@@ -50,7 +50,7 @@ func TestGradientsThroughLayers(t *testing.T) {
 }
 
 // A posterior may not learn layers on its own rows.
-func TestPosteriorsRefuseLayers(t *testing.T) {
+func TestPosteriors_RefuseLayers(t *testing.T) {
 	for _, pol := range []policies.Policy{policies.Gaussian{}, policies.SoftmaxPosterior{Samples: 2}, policies.MixedLogit{Samples: 2}} {
 		_, err := objectives.GradCheckThrough(objectives.MLP("relu", 0, 3), objectives.Theorem1(objectives.LambdaStar), objectives.Clip(.2), pol, 1)
 		var unfit *objectives.UnfitError
@@ -61,7 +61,7 @@ func TestPosteriorsRefuseLayers(t *testing.T) {
 }
 
 // The layers of a chain are its graph, in numbers; dropout is none of it.
-func TestFeatureLayers(t *testing.T) {
+func TestRepresentation_EqualsItsFeatureLayers(t *testing.T) {
 	const d, b = 5, 7
 	r := rand.New(rand.NewPCG(1, 2))
 	x := make([]float64, b*d)
@@ -134,7 +134,7 @@ func TestFeatureLayers(t *testing.T) {
 
 // A convolutional network is its layers in numbers, in both element types; one of its kernels is its
 // formula.
-func TestConvLayers(t *testing.T) {
+func TestConv_EqualsItsFeatureLayers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, c := range map[string]struct {
 		d, m int
@@ -204,7 +204,7 @@ func TestConvLayers(t *testing.T) {
 	}
 }
 
-func TestRepresentationErrors(t *testing.T) {
+func TestRepresentation_RefusesWrongShapesAndActivations(t *testing.T) {
 	own := func(f func(p objectives.Problem, x graph.Expr) graph.Expr) objectives.Representation { return f }
 	for want, h := range map[string]objectives.Representation{
 		"want [1×m]":           own(func(p objectives.Problem, x graph.Expr) graph.Expr { return x.Sum() }),

@@ -40,7 +40,7 @@ func BenchmarkQuantile(b *testing.B) {
 
 // Each coordinate of the sequence visits each of 2ᵏ intervals once in 2ᵏ points,
 // and no two coordinates visit them in the same order.
-func TestSobolCoordinates(t *testing.T) {
+func TestSobol_VisitsEachIntervalOnceInEachCoordinate(t *testing.T) {
 	for k := 1; k <= 10; k++ {
 		n := 1 << k
 		points := sobol(n, sobolDims)

@@ -22,7 +22,7 @@ func fill(source policies.Noise, examples, draws, dim int, seed uint64) []float6
 
 // Each draw of an example is standard normal by itself, in each dimension, and
 // dimensions and examples are uncorrelated.
-func TestNoiseMarginals(t *testing.T) {
+func TestNoise_IsStandardNormalAndUncorrelated(t *testing.T) {
 	const examples = 20_000
 	for _, s := range sources {
 		for _, size := range [][2]int{{1, 1}, {2, 3}, {5, 2}, {8, 21}, {7, 22}, {32, 2}} {
@@ -77,7 +77,7 @@ func checkNormal(t *testing.T, name string, xs []float64) {
 	}
 }
 
-func TestAntitheticPairs(t *testing.T) {
+func TestAntithetic_PairsDrawsWithTheirNegatives(t *testing.T) {
 	for _, draws := range []int{1, 2, 5, 6} {
 		const examples, dim = 4, 3
 		eps := fill(policies.Antithetic{}, examples, draws, dim, 2)
@@ -105,7 +105,7 @@ func TestAntitheticPairs(t *testing.T) {
 // as many equally likely intervals as there are draws: for powers of two in up
 // to 21 dimensions, always above. In the first two, also one in each of 4×8 boxes
 // of 32.
-func TestLowDiscrepancyIsStratified(t *testing.T) {
+func TestLowDiscrepancy_HasADrawInEachInterval(t *testing.T) {
 	const examples = 3
 	for _, size := range [][2]int{{2, 1}, {32, 1}, {32, 10}, {256, 21}, {32, 22}, {7, 30}, {100, 22}, {3, 1000}} {
 		draws, dim := size[0], size[1]
@@ -135,7 +135,7 @@ func TestLowDiscrepancyIsStratified(t *testing.T) {
 
 // Averages over draws are unbiased, and for what is smooth vary less than those
 // of independent draws.
-func TestNoiseEstimates(t *testing.T) {
+func TestNoise_AveragesAreUnbiasedAndVaryLess(t *testing.T) {
 	const examples = 4000
 	for _, c := range []struct {
 		draws, dim int
@@ -185,7 +185,7 @@ func TestNoiseEstimates(t *testing.T) {
 
 // Equal seeds give equal noise, from one filler or from two, and a refill is
 // scrambled anew.
-func TestNoiseIsDeterministic(t *testing.T) {
+func TestNoise_IsDeterministicBySeed(t *testing.T) {
 	for _, s := range sources {
 		for _, dim := range []int{1, 4, 30} {
 			const draws, n = 6, 3

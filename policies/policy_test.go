@@ -71,7 +71,7 @@ func close(t *testing.T, what string, got, want []float64, tol float64) {
 
 // What a policy builds as a graph and what it computes in plain float64 agree,
 // draw by draw where it samples.
-func TestGivenIsProbs(t *testing.T) {
+func TestPolicies_GraphEqualsPlainNumbers(t *testing.T) {
 	for _, k := range []int{2, 5, 47} {
 		r := rand.New(rand.NewPCG(uint64(k), 1))
 		const b, draws, sigma = 3, 4, .6
@@ -126,7 +126,7 @@ func TestGivenIsProbs(t *testing.T) {
 	}
 }
 
-func TestRowsSumToOne(t *testing.T) {
+func TestPolicies_ProbabilitiesSumToOne(t *testing.T) {
 	for _, k := range []int{2, 3, 10, 12, 13, 47, 100, 333, 1000} {
 		for _, spread := range []float64{0, .1, 1, 10, 1e4} {
 			r := rand.New(rand.NewPCG(uint64(k), 3))
@@ -161,7 +161,7 @@ func TestRowsSumToOne(t *testing.T) {
 }
 
 // A row of zeros ties all actions, exactly, whatever the policy.
-func TestRowOfZeros(t *testing.T) {
+func TestPolicies_TieAllActionsOnARowOfZeros(t *testing.T) {
 	for _, k := range []int{2, 7} {
 		for _, pol := range []policies.Policy{
 			policies.Softmax{}, policies.Gaussian{}, policies.Gaussian{Samples: 3}, policies.SoftmaxPosterior{Samples: 3}, policies.MixedLogit{Samples: 3},
@@ -178,7 +178,7 @@ func TestRowOfZeros(t *testing.T) {
 }
 
 // With two actions π_Q(1|x) = Φ((z_1 − z_0)/√2), z the scores over σ‖φ(x)‖.
-func TestGaussianOfTwoActions(t *testing.T) {
+func TestGaussian_OfTwoActionsIsTheNormalCDF(t *testing.T) {
 	const sigma = .6
 	gaps, norm := []float64{-6, -1, -.01, 0, .3, 2, 5}, []float64{1, .4, 2.5, 1, 1, .1, 1}
 	var scores, want []float64
@@ -193,7 +193,7 @@ func TestGaussianOfTwoActions(t *testing.T) {
 }
 
 // σ → 0: what is uncertain becomes the argmax, or softmax at the mean.
-func TestSmallSigmaIsAtMean(t *testing.T) {
+func TestPolicies_WithSmallSigmaActAtTheMean(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	const k = 6
 	scores := normals(r, 2*k, 1)
@@ -210,7 +210,7 @@ func TestSmallSigmaIsAtMean(t *testing.T) {
 	}
 }
 
-func TestAtMean(t *testing.T) {
+func TestAtMean_IsArgmaxOrSoftmax(t *testing.T) {
 	scores := []float64{1, 3, 3, -2}
 	dst := []float64{9, 9, 9, 9}
 	policies.Gaussian{}.AtMean(dst, scores)
@@ -226,7 +226,7 @@ func TestAtMean(t *testing.T) {
 // The noise of a softmax posterior is one number for each example, draw and
 // action: another value there changes that row of probabilities, by that action,
 // and no other row. Shared noise would cancel.
-func TestPosteriorNoiseIsIndependent(t *testing.T) {
+func TestPosteriorNoise_ChangesOnlyItsRow(t *testing.T) {
 	const b, draws, k = 3, 4, 5
 	r := rand.New(rand.NewPCG(6, 6))
 	scores, norm := normals(r, b*k, 1), []float64{1, .5, 2}
@@ -250,7 +250,7 @@ func TestPosteriorNoiseIsIndependent(t *testing.T) {
 }
 
 // Everything of one example's draws lies next to each other, also from a source.
-func TestNoiseIsRefilled(t *testing.T) {
+func TestNoise_IsRefilledBySeed(t *testing.T) {
 	scores, norm := []float64{1, 2, 0, 0}, []float64{1, 1}
 	for _, pol := range []policies.Policy{
 		policies.Gaussian{Samples: 4, Noise: policies.LowDiscrepancy{}},

@@ -11,7 +11,7 @@ import (
 	"opl/policies"
 )
 
-func TestKLByHand(t *testing.T) {
+func TestKL_EqualsTheFormulaByHand(t *testing.T) {
 	// ½[2·3(4/.25 − 1 − log(4/.25)) + (1 + 4)/.25] = ½[6(15 − log 16) + 20]
 	q := policies.Posterior{
 		Actions: 2, Dim: 3, Mu: []float64{1, 0, 0, 0, 0, 5}, Sigma: 2,
@@ -31,7 +31,7 @@ func TestKLByHand(t *testing.T) {
 	}
 }
 
-func TestKLGraph(t *testing.T) {
+func TestKL_GraphEqualsPlainNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, sigma := range []float64{1e-4, .5, 1, 1.0000001, 2, 1e3} {
 		for _, scale := range []float64{.05, .5, 1} {

@@ -14,7 +14,7 @@ import (
 
 // Chunks after the first are learned from those before, too; the weights are their shares, and what is
 // certified, by a judge or without, is the mixture.
-func TestLearnChunks(t *testing.T) {
+func TestChunks_AreLearnedFromEarlierOnesAndCertifiedAsAMixture(t *testing.T) {
 	log := labelled(3000, 4, true)
 	var teaching []int
 	chunks := make([][]int, 3)
@@ -69,7 +69,7 @@ func TestLearnChunks(t *testing.T) {
 }
 
 // What plays, a mixture, is kept as a whole where nothing learned from a few rows is as good.
-func TestStartOfMixture(t *testing.T) {
+func TestMixture_IsKeptWhereNothingBetterIsLearned(t *testing.T) {
 	log := labelled(3000, 4, true)
 	good, bad := make([]float64, 16), make([]float64, 16)
 	for a := range 4 {

@@ -40,7 +40,7 @@ func (w withoutZeros) Row32(i int, dst []float32) {
 type copied struct{ logs.Contexts }
 
 // Steps from contexts that lie in memory are those from copies of them, to the bit, scaled too.
-func TestFeedPlaced(t *testing.T) {
+func TestFeed_OfPlacedContextsEqualsCopies(t *testing.T) {
 	const n, d, k, rows = 60, 300, 3, 20
 	r := train.Stream(1, "placed")
 	for _, share := range []float64{.1, 1} {
@@ -83,7 +83,7 @@ func TestFeedPlaced(t *testing.T) {
 
 // Steps from contexts without zeros are those from the same in full, to the bit, scaled too, and
 // are not fed in full beside.
-func TestFeedWithoutZeros(t *testing.T) {
+func TestFeed_WithoutZerosEqualsInFull(t *testing.T) {
 	const n, d, k = 60, 40, 3
 	r := train.Stream(1, "zeros")
 	x := logs.Rows64{Width: d, Data: make([]float64, n*d)}

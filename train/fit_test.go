@@ -32,7 +32,7 @@ func fit(t *testing.T, log *logs.Log, c train.Config) *train.Result {
 
 // The last partial minibatch is a step of its own with its true size: one epoch
 // equals steps taken by hand.
-func TestFitByHand(t *testing.T) {
+func TestFit_StepsThroughAPartialBatchAsByHand(t *testing.T) {
 	log := task(21, 4, 6)
 	o := objectives.Theorem1(objectives.LambdaStar)
 	prior := policies.Prior{Mean: make([]float64, 24)}
@@ -83,7 +83,7 @@ func TestFitByHand(t *testing.T) {
 	}
 }
 
-func TestFitIsDeterministic(t *testing.T) {
+func TestFit_IsDeterministicBySeed(t *testing.T) {
 	log := task(300, 5, 20)
 	c := train.Config{Objective: objectives.Corollary1(objectives.LambdaStar), Weight: objectives.IX(0.1), Policy: policies.Gaussian{}, Epochs: 3, Seed: 7}
 	a, b := fit(t, log, c), fit(t, log, c)
@@ -97,7 +97,7 @@ func TestFitIsDeterministic(t *testing.T) {
 }
 
 // Float32 and float64 follow one another while rounding has had no time to grow.
-func TestFitFloat32(t *testing.T) {
+func TestFit_AgreesInFloat32AndFloat64(t *testing.T) {
 	log := task(256, 5, 20)
 	c := train.Config{Objective: objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: 1e-5, Bias: 1e-5}), Weight: objectives.Clip(0.1), Epochs: 2, Seed: 7}
 	a := fit(t, log, c)
@@ -110,7 +110,7 @@ func TestFitFloat32(t *testing.T) {
 	}
 }
 
-func TestFitErrors(t *testing.T) {
+func TestFit_RefusesBadConfigurations(t *testing.T) {
 	log := task(40, 3, 4)
 	risk := objectives.Risk()
 	for _, c := range []struct {
@@ -149,7 +149,7 @@ func TestFitErrors(t *testing.T) {
 }
 
 // A log without the full π₀ row trains what needs no more, and says what does.
-func TestFitLoggedPropensitiesOnly(t *testing.T) {
+func TestFit_NeedsOnlyThePropensitiesThatItReads(t *testing.T) {
 	full := task(64, 3, 4)
 	log := *full
 	log.Propensities = nil
@@ -168,7 +168,7 @@ func TestFitLoggedPropensitiesOnly(t *testing.T) {
 }
 
 // Adam equals Gorgonia's own solver in float64.
-func TestAdamAgainstGorgonia(t *testing.T) {
+func TestAdam_EqualsGorgoniasSolver(t *testing.T) {
 	log := task(32, 3, 4)
 	var got [2][]float64
 	for i, solver := range []gorgonia.Solver{&train.Adam{LearningRate: 0.1}, gorgonia.NewAdamSolver(gorgonia.WithLearnRate(0.1))} {
@@ -208,7 +208,7 @@ func TestAdamAgainstGorgonia(t *testing.T) {
 
 // AdamW is its recursion: the trajectory is that of torch.optim.AdamW 1.13, lr = 0.05 and weight_decay = 0.3, in
 // float64. Fit passes it on, at the parameter's own rate.
-func TestAdamW(t *testing.T) {
+func TestAdamW_EqualsTorchsTrajectory(t *testing.T) {
 	want := [][]float64{
 		{0.9350000012499999, -1.9200000005, 0.4925}, {0.9076581496694088, -1.8698075712071132, 0.4479061848668449},
 		{0.8837493126439473, -1.8624345883107405, 0.4730871721682952}, {0.8559155549194506, -1.8501288787636168, 0.48998337618340665},
@@ -276,7 +276,7 @@ func TestSplit_PutsEveryRowOnOneSideBySeed(t *testing.T) {
 	}
 }
 
-func TestRecordJSON(t *testing.T) {
+func TestRecord_WritesNoneAsNull(t *testing.T) {
 	r := train.Record{Reward: 0.5, RewardAtMean: train.None(), Run: train.Run{Objective: "ls", Hyper: train.None(), Seed: math.MaxUint64}}
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -342,7 +342,7 @@ func TestEvaluate_AgreesWithDrawsByHand(t *testing.T) {
 
 // Draws that contexts share by their exponentials give what each draw by itself does, whatever the
 // norms of the contexts, a hundred sets of draws, scores far apart or infinite.
-func TestEvaluateShared(t *testing.T) {
+func TestEvaluate_WithSharedDrawsEqualsDrawByDraw(t *testing.T) {
 	log := task(400, 4, 10)
 	x := log.X.(logs.Rows64)
 	labels := make([]uint8, 400)
@@ -380,7 +380,7 @@ func TestEvaluateShared(t *testing.T) {
 }
 
 // The number of threads changes no bit, and the vector kernels none that matters.
-func TestFitThreadsAndKernels(t *testing.T) {
+func TestFit_IsTheSameForAnyNumberOfThreads(t *testing.T) {
 	was := simd.Use(true)
 	defer simd.Use(was)
 	log := task(600, 40, 30)

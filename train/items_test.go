@@ -161,7 +161,7 @@ func (s *shop) earn(of *train.Result, seed uint64, visitors, set, most int) (pol
 
 // Every learner of many actions earns at least 97 % of what can be had, of sets and of a catalogue with logged propensities alone, and plays items that
 // no row offered about as often as the best policy does.
-func TestFitItemsEarn(t *testing.T) {
+func TestFit_OfItemsEarnsNearlyTheBest(t *testing.T) {
 	for _, set := range []int{20, 0} {
 		s := newShop(rand.New(rand.NewPCG(1, 1)), 8, 6, 400)
 		l := s.log(rand.New(rand.NewPCG(2, 1)), 30_000, set, 200)
@@ -181,7 +181,7 @@ func TestFitItemsEarn(t *testing.T) {
 }
 
 // With a row of its own for every action and nothing else a log of a catalogue learns what one without learns.
-func TestFitItemsAsTable(t *testing.T) {
+func TestFit_OfItemsWithARowEachEqualsATable(t *testing.T) {
 	plain := task(600, 4, 5)
 	own := make([]float64, 16)
 	for a := range 4 {
@@ -215,7 +215,7 @@ func TestFitItemsAsTable(t *testing.T) {
 }
 
 // Neither threads nor a second run change a bit, of sets or a catalogue with rows of their own, with layers or without.
-func TestFitItemsSameBits(t *testing.T) {
+func TestFit_OfItemsIsTheSameForAnyNumberOfThreads(t *testing.T) {
 	s := newShop(rand.New(rand.NewPCG(4, 1)), 5, 4, 700)
 	for _, set := range []int{7, 0} {
 		l := s.log(rand.New(rand.NewPCG(5, 1)), 1000, set, 700)
@@ -246,7 +246,7 @@ func TestFitItemsSameBits(t *testing.T) {
 }
 
 // W is in the units of z(a), rows of actions' own too: what is learned is what scores by it say, and learning starts at the prior's mean.
-func TestOwnRows(t *testing.T) {
+func TestFit_OfItemsScoresInTheUnitsOfTheirFeatures(t *testing.T) {
 	s := newShop(rand.New(rand.NewPCG(4, 1)), 3, 2, 20)
 	r := rand.New(rand.NewPCG(5, 1))
 	for _, set := range []int{6, 0} {
@@ -288,7 +288,7 @@ func TestOwnRows(t *testing.T) {
 }
 
 // Posteriors, actions that are not encoded and objectives that lack propensities are refused with the reason.
-func TestFitItemsRefuse(t *testing.T) {
+func TestFit_OfItemsRefusesPosteriorsAndMissingPropensities(t *testing.T) {
 	s := newShop(rand.New(rand.NewPCG(4, 1)), 2, 2, 5)
 	l := s.log(rand.New(rand.NewPCG(5, 1)), 50, 0, 5)
 	bare := *l

@@ -10,7 +10,7 @@ import (
 )
 
 // What is held in memory and what is read anew, by one thread and by several, gives the same bits.
-func TestLogisticHeld(t *testing.T) {
+func TestLogistic_IsTheSameFromMemoryAndReadAnew(t *testing.T) {
 	const n, d, k = 300, 7, 4
 	r := rand.New(rand.NewPCG(1, 1))
 	x := logs.Rows64{Width: d}

@@ -13,7 +13,7 @@ import (
 )
 
 // Layers predict rewards that hang on the product of two features, and no row is predicted by what its reward taught.
-func TestLayeredModel(t *testing.T) {
+func TestModel_ThroughLayersPredictsProductsAcrossFolds(t *testing.T) {
 	const n = 3000
 	r := rand.New(rand.NewPCG(1, 1))
 	l := &logs.Log{Actions: logs.Numbered(2), X: logs.Rows64{Width: 3, Data: make([]float64, 3*n)}}

@@ -96,7 +96,7 @@ func TestRecipe_GuaranteesLessThanThePolicyEarns(t *testing.T) {
 	}
 }
 
-func TestRecipeErrors(t *testing.T) {
+func TestRecipe_RefusesSplitsThatCannotCertify(t *testing.T) {
 	log := labelled(8, 3, true)
 	for _, c := range []struct {
 		r    train.Recipe
@@ -116,7 +116,7 @@ func TestRecipeErrors(t *testing.T) {
 }
 
 // The recipe keeps to the rows that it is given, and to the floor.
-func TestRecipeFloorAndRows(t *testing.T) {
+func TestRecipe_KeepsToItsRowsAndItsFloor(t *testing.T) {
 	log := labelled(1000, 4, true)
 	r := train.Recipe{Floor: .2, Teaching: make([]int, 400), Certifying: make([]int, 600)}
 	for i := range log.Len() {

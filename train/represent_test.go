@@ -62,7 +62,7 @@ func bestShare(t *testing.T, in *train.Representation, q policies.Posterior, x l
 
 // Where the best action depends on products of features the recipe finds it by layers; linear
 // scores can tell no more than one of the two signs.
-func TestRecipeWithLayers(t *testing.T) {
+func TestRecipe_FindsProductsOfFeaturesByLayers(t *testing.T) {
 	log, _ := products(6000, 1)
 	fresh, best := products(5000, 2)
 	c := train.Config{Epochs: 20, Seed: 1, Representation: objectives.MLP("relu", 0, 64)}
@@ -105,7 +105,7 @@ func TestRecipeWithLayers(t *testing.T) {
 
 // Layers are learned to the bit whatever the threads, and nearly so in either element type and
 // without vector kernels.
-func TestFitLayers(t *testing.T) {
+func TestFit_OfLayersIsTheSameForAnyNumberOfThreads(t *testing.T) {
 	log := task(600, 5, 30)
 	for name, h := range map[string]objectives.Representation{"relu": objectives.MLP("relu", .2, 16, 8), "fourier": objectives.Fourier(1, 32)} {
 		c := train.Config{Objective: objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: 1e-5, Bias: 1e-5}), Weight: objectives.Clip(.1), Epochs: 2, Seed: 7,
@@ -135,7 +135,7 @@ func TestFitLayers(t *testing.T) {
 }
 
 // A representation that is no chain of layers is learned and computed by its graph.
-func TestOwnRepresentation(t *testing.T) {
+func TestFit_LearnsARepresentationThatIsNoChain(t *testing.T) {
 	own := func(p objectives.Problem, x graph.Expr) graph.Expr {
 		w := p.Learned("values", objectives.Spread(.3), 24, x.Shape()[1])
 		v := p.Learned("gates", objectives.Spread(.3), 24, x.Shape()[1])
@@ -206,7 +206,7 @@ func TestRepresent_TeachesAPosteriorByOtherRows(t *testing.T) {
 
 // Layers that saw the rows which certify break the bound; those that did not keep it. Rewards are
 // coins: every policy earns 0.5.
-func TestLayersThatSawTheRows(t *testing.T) {
+func TestLayers_ThatSawTheRowsBreakTheBound(t *testing.T) {
 	const logged, d = 40, 5
 	honest, cheating := 0, 0
 	for seed := range uint64(logged) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Who takes the best of several scales of the prior pays for the choice.
-func TestFitScales(t *testing.T) {
+func TestScales_ChosenAmongManyPayForTheChoice(t *testing.T) {
 	log := labelled(600, 3, true)
 	judge := provenance.New(log)
 	c := train.Config{Objective: objectives.LogSmoothing(), Policy: policies.Gaussian{}, Prior: policies.Prior{Mean: make([]float64, 9)}, Epochs: 2, Seed: 1}

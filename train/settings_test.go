@@ -11,7 +11,7 @@ import (
 )
 
 // Every field of Settings is in the table, once, under a name of its own.
-func TestSettingsTable(t *testing.T) {
+func TestSettings_AreEachInTheTableOnce(t *testing.T) {
 	var s train.Settings
 	at, names, columns := map[any]bool{}, map[string]bool{}, map[string]bool{}
 	for _, e := range train.AllSettings() {
@@ -33,7 +33,7 @@ func TestSettingsTable(t *testing.T) {
 	}
 }
 
-func TestSettingsFilled(t *testing.T) {
+func TestSettings_AreFilledWithDefaults(t *testing.T) {
 	d := train.DefaultSettings()
 	if err := d.Check(); err != nil {
 		t.Error(err)
@@ -48,7 +48,7 @@ func TestSettingsFilled(t *testing.T) {
 	}
 }
 
-func TestSettingsCheck(t *testing.T) {
+func TestSettings_RefuseValuesOutsideTheirDomain(t *testing.T) {
 	for want, change := range map[string]func(*train.Settings){
 		"delta 1: want a number in (0, 1)":      func(s *train.Settings) { s.Delta = 1 },
 		"delta NaN: want":                       func(s *train.Settings) { s.Delta = math.NaN() },
@@ -72,7 +72,7 @@ func TestSettingsCheck(t *testing.T) {
 	}
 }
 
-func TestSettingCells(t *testing.T) {
+func TestSettings_LeaveCellsOfUnsetValuesEmpty(t *testing.T) {
 	cells := func(s train.Settings) (text string) {
 		for _, e := range train.AllSettings() {
 			if cell := e.Cell(s); e.Column != "" && cell != "" {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestVersionOf(t *testing.T) {
+func TestVersion_IsThatOfTheModuleOrTheRelease(t *testing.T) {
 	path := strings.TrimSuffix(reflect.TypeFor[Versions]().PkgPath(), "/policies/policyfile")
 	module := func(version string) debug.Module { return debug.Module{Path: path, Version: version} }
 	replaced := module("v0.0.0")

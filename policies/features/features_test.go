@@ -58,7 +58,7 @@ func TestEncode_ScalesCentersAndCountsUnknownNames(t *testing.T) {
 	}
 }
 
-func TestEncodeRefuses(t *testing.T) {
+func TestEncode_RefusesRepeatedAndNonFiniteValues(t *testing.T) {
 	e := encoder(t, Encoder{Names: []string{"a", "b"}, Scale: []float64{1, 1e300}, Unit: true})
 	dst := make([]float64, 2)
 	for _, c := range []struct {
@@ -136,7 +136,7 @@ func TestEncoder_ComesBackFromJSON(t *testing.T) {
 	}
 }
 
-func TestEncodeDoesNotAllocate(t *testing.T) {
+func TestEncode_DoesNotAllocate(t *testing.T) {
 	e := encoder(t, Encoder{Names: []string{"a", "b"}, Scale: []float64{1, 1}, Intercept: true, Unit: true})
 	dst, x := make([]float64, 3), []Value{{"a", 1}, {"c", 2}}
 	if n := testing.AllocsPerRun(100, func() {

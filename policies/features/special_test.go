@@ -16,7 +16,7 @@ func stump() *Forest {
 }
 
 // What layers of the other kinds make of features is what their comments say, without allocating.
-func TestSpecialLayers(t *testing.T) {
+func TestSpecialLayers_ComputeTheirFormulasWithoutAllocating(t *testing.T) {
 	layers := map[string]Layer{
 		"trees":    {Trees: stump()},
 		"pieces":   {Pieces: &Pieces{In: 3, Features: []int32{2, 0}, Knots: [][]float64{{0, 1, 3}, {-1, 1}}}},
@@ -65,7 +65,7 @@ func TestSpecialLayers(t *testing.T) {
 }
 
 // Layers that would not end, leave their arrays, grow beyond all bounds or hold what is no number are refused.
-func TestSpecialRefused(t *testing.T) {
+func TestSpecialLayers_RefuseWhatIsMalformed(t *testing.T) {
 	wide := Layer{Branches: &Branches{In: 3, Chains: [][]Layer{nil, nil, nil, nil}}}
 	for in := 12; in < 1<<20; in *= 4 {
 		wide = Layer{Branches: &Branches{In: 3, Chains: [][]Layer{{wide, {Branches: &Branches{In: in, Chains: [][]Layer{nil, nil, nil, nil}}}}}}}

@@ -77,7 +77,7 @@ func TestSpread_KeepsDensities(t *testing.T) {
 	}
 }
 
-func TestParseFamily(t *testing.T) {
+func TestParseFamily_ReadsDensitiesAndRefusesOtherTexts(t *testing.T) {
 	for text, at := range map[string][2]float64{"uniform 0 40": {7, .025}, "normal 5 2": {5, .19947114020071635}} {
 		f, err := numeric.ParseFamily(text)
 		if err != nil || math.Abs(f.Prob(at[0])-at[1]) > 1e-12 {

@@ -11,7 +11,7 @@ import (
 
 // A file that an opl of version 1 wrote ("opl train testdata/logs/sound.csv --epochs 2
 // --floor 0.05 --reward-max 2") loads, with its history, and plays as its fields say.
-func TestFirstVersion(t *testing.T) {
+func TestLoad_ReadsAFileOfVersion1(t *testing.T) {
 	p, err := policyfile.Load("testdata/version1.json")
 	if err != nil {
 		t.Fatal(err)

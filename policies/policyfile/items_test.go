@@ -341,7 +341,7 @@ func TestItems_ScoreAlternatingNumbersAndCategories(t *testing.T) {
 }
 
 // Actions are drawn as often as they say, also those that no catalogue has.
-func TestChooseOffered(t *testing.T) {
+func TestChoose_DrawsOfferedActionsAtTheirPropensities(t *testing.T) {
 	f := shop(t, 50, 3, 0, 2, policyfile.Softmax)
 	offered := offers(f, 4, 0, 30)
 	offered[2].Action = "new"
@@ -373,7 +373,7 @@ func TestChooseOffered(t *testing.T) {
 }
 
 // Another catalogue serves other actions, and new ones by their features, under the same hash.
-func TestWithCatalogue(t *testing.T) {
+func TestWithCatalogue_ServesOtherActionsUnderTheSameHash(t *testing.T) {
 	f := shop(t, 40, 3, 4, 5, policyfile.Softmax)
 	p := policy(t, f)
 	of := offers(f, 0, 7, 9, 11)
@@ -425,7 +425,7 @@ func TestWithCatalogue(t *testing.T) {
 	}
 }
 
-func TestBadOffers(t *testing.T) {
+func TestPropensities_RefuseBadOffers(t *testing.T) {
 	f := shop(t, 40, 3, 4, 5, policyfile.Softmax, policyfile.Softmax)
 	p := policy(t, f)
 	x := context(f, rand.New(rand.NewPCG(3, 3)))
@@ -504,7 +504,7 @@ func TestItems_NeedNoCatalogueForNamesAlone(t *testing.T) {
 }
 
 // A catalogue's hash is that of its content, in whatever form and order of columns.
-func TestCatalogueHash(t *testing.T) {
+func TestCatalogueHash_DependsOnContentAlone(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	rows := [][]features.Value{{{Name: "p", Number: .1}, {Name: "k=1", Number: 1}}, {{Name: "p", Number: 2}}, {{Name: "k=1", Number: 1}}}
 	c, err := policyfile.NewCatalogue(names, func(a int) []features.Value { return rows[a] })
@@ -524,7 +524,7 @@ func TestCatalogueHash(t *testing.T) {
 	}
 }
 
-func TestRefusesItems(t *testing.T) {
+func TestLoad_RefusesBadItems(t *testing.T) {
 	f := shop(t, 3, 2, 2, 1, policyfile.Softmax)
 	b := saved(t, f)
 	hash := f.Catalogue.Hash
@@ -614,7 +614,7 @@ func TestTop_SortsByPropensityThenScore(t *testing.T) {
 	}
 }
 
-func TestItemsDoNotAllocate(t *testing.T) {
+func TestItems_AreChosenWithoutAllocating(t *testing.T) {
 	f := shop(t, 3000, 5, 4, 3, policyfile.Softmax, policyfile.ArgMax)
 	p := policy(t, f)
 	r := rand.New(rand.NewChaCha8([32]byte{}))

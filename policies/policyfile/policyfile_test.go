@@ -70,7 +70,7 @@ func context(f *policyfile.File, r *rand.Rand) []features.Value {
 }
 
 // Serving computes what training does, to 1e-12.
-func TestSameAsTraining(t *testing.T) {
+func TestPropensities_EqualThoseOfTraining(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for _, c := range []struct {
 		kind  string
@@ -152,7 +152,7 @@ func gap(x []float64) float64 {
 }
 
 // A context of zeros ties all actions of a gaussian, whatever its weights.
-func TestZeroContext(t *testing.T) {
+func TestGaussian_TiesAllActionsAtAContextOfZeros(t *testing.T) {
 	f := example(t, policyfile.Gaussian, 3, 4, 1)
 	f.Components[0].Encoder.Intercept, f.Floor = false, 0
 	for a := range f.Components[0].Weights {
@@ -167,7 +167,7 @@ func TestZeroContext(t *testing.T) {
 
 // Choose draws actions as often as it says: the χ² statistic of 20,000 draws on
 // 9 degrees of freedom is below its 1 − 1e-6 quantile.
-func TestChooseFrequencies(t *testing.T) {
+func TestChoose_DrawsActionsAtTheirPropensities(t *testing.T) {
 	for _, kind := range []string{policyfile.Softmax, policyfile.Gaussian} {
 		f := example(t, kind, 10, 5, 2)
 		p := policy(t, f)
@@ -201,7 +201,7 @@ type fixed uint64
 
 func (f fixed) Uint64() uint64 { return uint64(f) }
 
-func TestDrawNeverTakesZero(t *testing.T) {
+func TestDraw_NeverTakesAnActionOfProbabilityZero(t *testing.T) {
 	for _, u := range []fixed{0, math.MaxUint64} {
 		for _, pi := range [][]float64{{0, 1, 0}, {0, 0.5, 0.5 - 1e-9, 0}, {1e-300, 0}} {
 			if a := propensity.Draw(pi, rand.New(u)); pi[a] == 0 {
@@ -211,7 +211,7 @@ func TestDrawNeverTakesZero(t *testing.T) {
 	}
 }
 
-func TestSafeForGoroutines(t *testing.T) {
+func TestPolicy_IsSafeForGoroutines(t *testing.T) {
 	f := example(t, policyfile.Gaussian, 10, 20, 4)
 	p := policy(t, f)
 	var wg sync.WaitGroup
@@ -249,7 +249,7 @@ func served(t testing.TB) map[string]*policyfile.File {
 	return files
 }
 
-func TestNoAllocations(t *testing.T) {
+func TestPolicy_ChoosesWithoutAllocating(t *testing.T) {
 	for kind, f := range served(t) {
 		p := policy(t, f)
 		r := rand.New(rand.NewChaCha8([32]byte{}))
@@ -270,7 +270,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-func TestBadContexts(t *testing.T) {
+func TestPolicy_RefusesBadContexts(t *testing.T) {
 	f := example(t, policyfile.Softmax, 3, 3, 1)
 	p := policy(t, f)
 	pi := make([]float64, 3)
@@ -297,7 +297,7 @@ func TestBadContexts(t *testing.T) {
 }
 
 // What is saved comes back equal, and its bytes do not depend on when.
-func TestSaveLoad(t *testing.T) {
+func TestSave_ComesBackEqualWithTheSameBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.json")
 	for _, kind := range []string{policyfile.Softmax, policyfile.Gaussian} {
 		f := example(t, kind, 4, 6, 5)
@@ -351,7 +351,7 @@ func saved(t testing.TB, f *policyfile.File) []byte {
 }
 
 // Every changed byte and every cut is noticed.
-func TestEveryByteCounts(t *testing.T) {
+func TestLoad_NoticesEveryChangedByte(t *testing.T) {
 	b := saved(t, example(t, policyfile.Gaussian, 2, 3, 6))
 	for i := range b {
 		changed := bytes.Clone(b)

@@ -248,7 +248,7 @@ func TestPython_GivesThePropensitiesOfGo(t *testing.T) {
 
 // Python draws lists, and tells the propensities of their slots, as the policy has them among what is left, of policies
 // that read the slot and of others.
-func TestPythonLists(t *testing.T) {
+func TestPython_DrawsListsAtTheirPropensities(t *testing.T) {
 	python(t)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(20, 3))
 	var cases []*pyCase
@@ -324,7 +324,7 @@ func nodes(v any, put func(any), drop func(), use func(v any, put func(any), dro
 
 // Python refuses the files that Go refuses, and no others, with an error of one line; where a value has been changed for another
 // that both take, propensities are the same. What has no part in them is left as it is.
-func TestPythonHostile(t *testing.T) {
+func TestPython_RefusesExactlyTheFilesThatGoRefuses(t *testing.T) {
 	long.Test(t)
 	python(t)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(20, 2))

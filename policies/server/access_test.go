@@ -123,7 +123,7 @@ func TestTokens_AreAskedForAndReadFromAFile(t *testing.T) {
 }
 
 // A certificate out of its time, or with a short key, is refused.
-func TestStrongCertificates(t *testing.T) {
+func TestCertificate_IsRefusedWhenExpiredOrWeak(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		after time.Duration
@@ -144,7 +144,7 @@ func TestStrongCertificates(t *testing.T) {
 }
 
 // A reload that takes long is told, and in the metrics until it ends.
-func TestReloadIsSlow(t *testing.T) {
+func TestReload_ThatIsSlowIsReported(t *testing.T) {
 	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{})
 	none := "opl_reload_under_way_seconds 0\n"
 	told := make(chan bool)
@@ -229,7 +229,7 @@ func TestTLS_TakesNewCertificatesUnderARunningServer(t *testing.T) {
 }
 
 // One address does not get all connections, and the admin's listener has its own.
-func TestConnectionsOfOneAddress(t *testing.T) {
+func TestConnections_OfOneAddressAreLimited(t *testing.T) {
 	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{MaxConns: 8, MaxEach: 2, Admin: true})
 	url, _ := started(t, s)
 	host := strings.TrimPrefix(url, "http://")
@@ -306,7 +306,7 @@ func (from) SetReadDeadline(t time.Time) error  { return nil }
 func (from) SetWriteDeadline(t time.Time) error { return nil }
 
 // What a context may cost is bounded, and what a large one took is not kept.
-func TestLargeContexts(t *testing.T) {
+func TestContext_ThatIsLargeIsBoundedAndNotKept(t *testing.T) {
 	s, l := testServer(t, testPolicy(t, 2, 1, nil), Config{})
 	var many strings.Builder
 	for i := range 100_000 {

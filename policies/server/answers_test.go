@@ -61,7 +61,7 @@ func TestAnswers_AreRepeatedForTheSameID(t *testing.T) {
 }
 
 // At the same time, too.
-func TestAgainAtOnce(t *testing.T) {
+func TestAnswers_AreRepeatedForConcurrentRequests(t *testing.T) {
 	s, l := testServer(t, testPolicy(t, 5, 2, nil), Config{})
 	var mu sync.Mutex
 	answers := map[string]int{}
@@ -83,7 +83,7 @@ func TestAgainAtOnce(t *testing.T) {
 }
 
 // An id whose decision could not be logged is free; those that the server gives are not.
-func TestFreeIDs(t *testing.T) {
+func TestID_IsFreeWhenItsDecisionWasNotLogged(t *testing.T) {
 	s, l := testServer(t, testPolicy(t, 5, 2, nil), Config{})
 	body := `{"context":{"x_0":1},"decision_id":"d"}`
 	l.segment.f.Close()

@@ -71,7 +71,7 @@ func fits(all map[string]*schema, s *schema, v any) error {
 }
 
 // The OpenAPI document has the paths, methods, statuses and fields that the handlers have.
-func TestOpenAPI(t *testing.T) {
+func TestOpenAPI_DescribesWhatHandlersDo(t *testing.T) {
 	s, l := testServer(t, testPolicy(t, 3, 2, nil), Config{})
 	w := do(s, "GET", "/openapi.json", "")
 	var doc struct {
@@ -187,7 +187,7 @@ func TestOpenAPI(t *testing.T) {
 // promise is a certificate.
 const promise = `{"guaranteed":0.5,"delta":0.05,"verdict":"not shown","bounds":[{"risk":-0.5,"delta":0.025}]}`
 
-func TestPolicyDescription(t *testing.T) {
+func TestPolicy_DescribesFeaturesAndCertificate(t *testing.T) {
 	p := testPolicy(t, 3, 2, func(f *policyfile.File) {
 		f.Certificate = json.RawMessage(promise)
 		f.Components[0].Encoder.Scale[1] = .25

@@ -19,7 +19,7 @@ const manyBytes = 200_000
 
 // A write that finds no room leaves whole lines, and the log goes on once there is
 // room again.
-func TestNoRoom(t *testing.T) {
+func TestLog_OnAFullDiskKeepsWholeLinesAndGoesOn(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
 	var before syscall.Rlimit
@@ -69,7 +69,7 @@ func TestNoRoom(t *testing.T) {
 
 // A decision that was written before its file was renamed is answered, although the next file cannot be
 // opened.
-func TestRenamedAndNoNext(t *testing.T) {
+func TestLog_AnswersADecisionThoughTheNextFileFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	l, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
 	if err != nil {

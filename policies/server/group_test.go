@@ -41,7 +41,7 @@ func TestGroup_IsLoggedWithTheDecision(t *testing.T) {
 }
 
 // An error says where a request is wrong, and does not send it back.
-func TestErrorsAreBrief(t *testing.T) {
+func TestErrors_DoNotSendTheRequestBack(t *testing.T) {
 	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{})
 	long := strings.Repeat("ü", 50_000)
 	for _, body := range []string{`{"` + long + `":1}`, `{"context":{"` + long + `":{"` + long + `":1}}}`, `{"context":{"x_0":1,"` + long + `":1e999}}`, `{"context":{"x_0":1` + strings.Repeat("0", 50_000) + `}}`} {

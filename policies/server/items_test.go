@@ -104,7 +104,7 @@ func itemLines(t testing.TB, path string) (all []itemLine) {
 }
 
 // Answers and lines are those of the Go API, to the last bit, and the log has what was offered.
-func TestDecideItems(t *testing.T) {
+func TestDecide_AnswersForItemsAsTheGoAPIDoes(t *testing.T) {
 	p := shopPolicy(t, 40, nil)
 	names, of := shopItems(40, 0)
 	x := []features.Value{{Name: "x_0", Number: 1.5}, {Name: "city=Bern", Number: 1}}
@@ -168,7 +168,7 @@ func TestDecideItems(t *testing.T) {
 	}
 }
 
-func TestBadItems(t *testing.T) {
+func TestDecide_RefusesBadItems(t *testing.T) {
 	with, without := shopPolicy(t, 5, nil), shopPolicy(t, 0, nil)
 	good := `{"id":"a","price":1,"brand":"0"}`
 	many := `"i\"1"` + strings.Repeat(`,"x"`, maxOffered)
@@ -270,7 +270,7 @@ func TestBadItems(t *testing.T) {
 }
 
 // Who asks again gets the same answer, also of a server that was started since and of another catalogue.
-func TestItemsAgain(t *testing.T) {
+func TestItems_AreAnsweredAgainAfterARestart(t *testing.T) {
 	const one, two = `,"offered":["i\"7","i\"1","i\"3"]`, `,"actions":[{"price":1,"id":"i\"1","brand":1,"x":2},{"id":"new","brand":"2"}]`
 	testItemsAgain(t, "", `,"top":2`, `,"offered":["i\"7"]`)
 	testItemsAgain(t, one, one+`,"top":2`, ``)
@@ -337,7 +337,7 @@ func testItemsAgain(t *testing.T, plain, top, other string) {
 
 // Another catalogue is served under load: new actions are played, those that are gone no longer, and each line
 // has the hash of the one that it is of.
-func TestReloadCatalogue(t *testing.T) {
+func TestReload_SwitchesCataloguesUnderLoad(t *testing.T) {
 	p := shopPolicy(t, 40, nil)
 	s, l := testServer(t, p, Config{})
 	byHash := map[string]map[string]bool{}
@@ -422,7 +422,7 @@ func TestReloadCatalogue(t *testing.T) {
 }
 
 // A policy with more components and other features of actions takes over.
-func TestReloadItems(t *testing.T) {
+func TestReload_TakesAPolicyOfOtherFeatures(t *testing.T) {
 	s, _ := testServer(t, shopPolicy(t, 40, nil), Config{})
 	more := shopPolicy(t, 40, func(f *policyfile.File) {
 		c := f.Components[0]
@@ -456,7 +456,7 @@ func TestReloadItems(t *testing.T) {
 }
 
 // What is guaranteed is of the policy file's catalogue.
-func TestItemsDescription(t *testing.T) {
+func TestPolicy_StatesWhichCatalogueIsCertified(t *testing.T) {
 	certified := func(f *policyfile.File) { f.Certificate = json.RawMessage(promise) }
 	p := shopPolicy(t, 40, certified)
 	c, names := shopCatalogue(t, 30, 20)
@@ -487,7 +487,7 @@ func TestItemsDescription(t *testing.T) {
 }
 
 // A canary among the same catalogue, or one that both are given.
-func TestMixItems(t *testing.T) {
+func TestMix_OfItemsNeedsOneCatalogue(t *testing.T) {
 	a := shopPolicy(t, 40, func(f *policyfile.File) { f.Floor = .1 })
 	more := func(f *policyfile.File) { f.Components[0].Kind = policyfile.ArgMax }
 	c, names := shopCatalogue(t, 30, 20)
@@ -543,7 +543,7 @@ func TestMixItems(t *testing.T) {
 }
 
 // A decision among a large catalogue is answered in less than 1 kB.
-func TestLargeCatalogue(t *testing.T) {
+func TestCatalogue_ThatIsLargeHasShortAnswers(t *testing.T) {
 	p := shopPolicy(t, 100_000, nil)
 	s, l := testServer(t, p, Config{})
 	for _, body := range []string{ask, `{"context":{"x_0":1},"top":5,"decision_id":"a decision"}`} {

@@ -102,7 +102,7 @@ func TestOpenLog_SetsATornLastLineAside(t *testing.T) {
 	}
 }
 
-func TestOpenLogRefuses(t *testing.T) {
+func TestOpenLog_RefusesWhatIsNoLog(t *testing.T) {
 	if _, err := OpenLog(filepath.Join(t.TempDir(), "log"), LogOptions{Fsync: "sometimes"}); err == nil {
 		t.Error("an unknown fsync is taken")
 	}

@@ -181,7 +181,7 @@ func flatten(to map[string]any, path string, d *json.Decoder) error {
 }
 
 // Contexts may use the names of the log; what is logged are the policy's.
-func TestNamesOfLog(t *testing.T) {
+func TestContext_MayUseTheNamesOfTheLog(t *testing.T) {
 	e, err := features.New(features.Encoder{Names: []string{"x_age", "x_city=Bonn", "b", "x_b", "x_height"}, Scale: []float64{1, 1, 1, 1, 1}})
 	if err != nil {
 		t.Fatal(err)

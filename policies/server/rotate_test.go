@@ -121,7 +121,7 @@ func TestLog_LosesNoLineWhenItsFileIsRenamed(t *testing.T) {
 }
 
 // What is at the path and is no log is not written to; the log goes on when it is gone.
-func TestReplacedByOther(t *testing.T) {
+func TestLog_DoesNotWriteToAnotherFileAtItsPath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	l, err := OpenLog(path, LogOptions{Fsync: FsyncNever})
 	if err != nil {
@@ -201,7 +201,7 @@ func TestLog_BeginsAnotherFileWhenFull(t *testing.T) {
 
 // A file that is removed or truncated loses the decisions in it, which is said; those that are taken from then on
 // are in the file of the log's path.
-func TestRemovedOrTruncated(t *testing.T) {
+func TestLog_SaysWhenItsFileIsLost(t *testing.T) {
 	for name, lose := range map[string]func(path string) error{
 		"removed": os.Remove, "truncated": func(path string) error { return os.Truncate(path, 0) },
 	} {

@@ -222,7 +222,7 @@ func TestDecide_DrawsFromItsPropensitiesAndLogsThem(t *testing.T) {
 	}
 }
 
-func TestBadRequests(t *testing.T) {
+func TestServer_RefusesBadRequests(t *testing.T) {
 	s, l := testServer(t, testPolicy(t, 3, 2, nil), Config{MaxBody: 2000})
 	for _, c := range []struct {
 		method, path, body string
@@ -325,7 +325,7 @@ func TestStrict_RefusesUnknownAndMissingValues(t *testing.T) {
 }
 
 // The log's failure is the client's to know: no decision is answered.
-func TestLogFails(t *testing.T) {
+func TestDecide_FailsWhenTheLogFails(t *testing.T) {
 	s, l := testServer(t, testPolicy(t, 2, 1, nil), Config{})
 	if w := do(s, "GET", "/healthz", ""); w.Code != 200 || !strings.Contains(w.Body.String(), s.Hash()) {
 		t.Errorf("healthz: %d %s", w.Code, w.Body)
@@ -377,7 +377,7 @@ func (s slow) Read(b []byte) (int, error) {
 	return copy(b, "not JSON"), io.EOF
 }
 
-func TestOverloadAndDrain(t *testing.T) {
+func TestServer_RefusesOverloadAndDrains(t *testing.T) {
 	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{MaxInFlight: 1})
 	url, stop := started(t, s)
 	end := make(chan struct{})
@@ -431,7 +431,7 @@ func TestTimeout_EndsARequestWhoseBodyDoesNotCome(t *testing.T) {
 	}
 }
 
-func TestTooManyConnections(t *testing.T) {
+func TestServer_LimitsConnections(t *testing.T) {
 	s, _ := testServer(t, testPolicy(t, 2, 1, nil), Config{MaxConns: 1})
 	url, _ := started(t, s)
 	host := strings.TrimPrefix(url, "http://")
@@ -464,7 +464,7 @@ func TestTooManyConnections(t *testing.T) {
 }
 
 // A log of decisions among other actions is refused at the start, as on a reload.
-func TestOtherActions(t *testing.T) {
+func TestServer_RefusesALogOfOtherActions(t *testing.T) {
 	s, l := testServer(t, testPolicy(t, 3, 2, nil), Config{})
 	if w := do(s, "POST", "/decide", `{"context":{}}`); w.Code != 200 {
 		t.Fatal(w.Body)
@@ -760,7 +760,7 @@ func forested(f *policyfile.File) {
 var depths = map[string]func(*policyfile.File){"linear": nil, "256 units": layered, "kernels": convolved, "500 trees": forested}
 
 // All but net/http: parsing, choosing, logging, the answer.
-func TestNoAllocations(t *testing.T) {
+func TestDecide_DoesNotAllocate(t *testing.T) {
 	for name, change := range depths {
 		s, _ := testServer(t, testPolicy(t, 10, 50, change), Config{})
 		k := &work{body: []byte(big())}

@@ -180,7 +180,7 @@ func TestSlots_WeightsAreTheLeastWithinGamma(t *testing.T) {
 
 // Weights of the pseudoinverse make any sum over slots of terms of an action and its slot unbiased, where lists are drawn
 // evenly, with as many slots as actions, too; and they are such a sum.
-func TestPseudoinverseIsUnbiased(t *testing.T) {
+func TestPseudoinverse_IsUnbiasedForSumsOverSlots(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	pi, even := []float64{0.1, 0.15, 0.25, 0.5}, []float64{.25, .25, .25, .25}
 	for slots := 1; slots <= 4; slots++ {

@@ -72,7 +72,7 @@ func TestSparse32_HoldsTheRowsNumbers(t *testing.T) {
 	}
 }
 
-func TestRowsHaveUnitNorm(t *testing.T) {
+func TestRows_HaveTheNormTheyState(t *testing.T) {
 	for _, name := range known {
 		d, err := Open(name, subset(name))
 		if err != nil {
@@ -92,7 +92,7 @@ func TestRowsHaveUnitNorm(t *testing.T) {
 	}
 }
 
-func TestManyClassesOddSize(t *testing.T) {
+func TestOpen_ReadsManyClassesOfOddSizes(t *testing.T) {
 	var pixels, y []byte
 	for i := range 94 {
 		y = append(y, byte(i%47))
@@ -109,7 +109,7 @@ func TestManyClassesOddSize(t *testing.T) {
 	}
 }
 
-func TestAllLabels(t *testing.T) {
+func TestOpen_TakesALabelThatOnlyTestRowsHave(t *testing.T) {
 	content := small()
 	content[3] = labels([]byte{255, 0}) // the largest label may be a test example's
 	if d := openSet(t, content); d.Classes != 256 {

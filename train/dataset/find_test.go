@@ -24,7 +24,7 @@ func isolate(t *testing.T) (home string) {
 }
 
 // Each place, set up after the others, comes before them.
-func TestSearchOrder(t *testing.T) {
+func TestOpen_SearchesFoldersInOrder(t *testing.T) {
 	home := isolate(t)
 	module := func(cache string) string { return filepath.Join(home, cache, mnistModule+pinned, "data") }
 	wantIn := func(dir, want string) {
@@ -91,7 +91,7 @@ func TestOpen_AsksWhichSplitOfEMNIST(t *testing.T) {
 	}
 }
 
-func TestNotFound(t *testing.T) {
+func TestOpen_SaysWhereItLooked(t *testing.T) {
 	home := isolate(t)
 	empty := t.TempDir()
 	file := filepath.Join(empty, "file")
@@ -136,7 +136,7 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
-func TestPinnedVersion(t *testing.T) {
+func TestPinned_IsTheVersionInGoMod(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
 	if err != nil {
 		t.Fatal(err)

@@ -69,7 +69,7 @@ func writeSet(t testing.TB, dir string, content [4][]byte) {
 	}
 }
 
-func TestBadFiles(t *testing.T) {
+func TestOpen_RefusesBadFiles(t *testing.T) {
 	good := small()
 	zipped := compress(good[0])
 	flipped := bytes.Clone(zipped)

@@ -13,7 +13,7 @@ import (
 )
 
 // Whatever the words of a command, the script hands them over as they are, with the number of the part in them.
-func TestSlurmScripts(t *testing.T) {
+func TestSlurmScript_HandsOverItsWords(t *testing.T) {
 	dir := t.TempDir()
 	show := filepath.Join(dir, "show it")
 	if err := os.WriteFile(show, []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o777); err != nil {
@@ -59,7 +59,7 @@ func TestSlurmScripts(t *testing.T) {
 	}
 }
 
-func TestParseOption(t *testing.T) {
+func TestParseOption_ReadsKeysAndRefusesInjections(t *testing.T) {
 	for text, want := range map[string]engine.Option{"partition=main": {"partition", "main"}, "exclusive": {Key: "exclusive"},
 		"spec.template.spec.nodeSelector.a/b=c=d": {"spec.template.spec.nodeSelector.a/b", "c=d"}} {
 		if o, err := engine.ParseOption(text); err != nil || o != want {
@@ -74,7 +74,7 @@ func TestParseOption(t *testing.T) {
 }
 
 // Names are DNS labels that Kubernetes takes for Jobs, with room for what it adds, and tell folders apart.
-func TestJobName(t *testing.T) {
+func TestJobName_IsADNSLabelThatTellsFoldersApart(t *testing.T) {
 	label := regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 	seen := map[string]bool{}
 	for _, folder := range []string{"/a/results", "/b/results", "/x/Große Läufe_2", "/", "/" + strings.Repeat("long", 50), "/---"} {

@@ -9,7 +9,7 @@ import (
 )
 
 // A store that was opened and killed before its first record leaves no empty file of results.
-func TestStoreIsNotBegunEmpty(t *testing.T) {
+func TestStore_LeavesNoEmptyFile(t *testing.T) {
 	dir := t.TempDir()
 	s, err := OpenStore(dir)
 	if err != nil {

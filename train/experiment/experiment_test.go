@@ -95,7 +95,7 @@ func TestRunner_KeepsOrderForAnyNumberOfWorkers(t *testing.T) {
 
 // A user's own objective takes part by its name; an error names its run, and
 // what finished is handed on.
-func TestOwnObjective(t *testing.T) {
+func TestRunner_TakesAnOwnObjectiveAndKeepsWhatFinished(t *testing.T) {
 	lib := library.Standard()
 	lib.Objectives = append(lib.Objectives,
 		library.Objective{Name: "mine", Policy: "softmax", Make: func(library.Args) objectives.Objective { return objectives.L2(0) }},

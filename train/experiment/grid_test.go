@@ -109,7 +109,7 @@ func TestFigures_HaveTheRunsOfThePaper(t *testing.T) {
 }
 
 // A record belongs to the figures that ask for its run, and to no others.
-func TestFigureMatch(t *testing.T) {
+func TestFigure_TakesTheRecordsThatItAsksFor(t *testing.T) {
 	e := &experiment.Runner{Library: library.Standard(), DataDir: data}
 	asked := map[string]map[string]bool{}
 	var all []train.Run
@@ -162,7 +162,7 @@ func TestFigureMatch(t *testing.T) {
 	}
 }
 
-func TestGridRuns(t *testing.T) {
+func TestGrid_ListsEachRunOnce(t *testing.T) {
 	lib := withOwn()
 	g := experiment.Grid{Datasets: []string{"mnist", "mnist"}, Eta0: []float64{0, .5, 0}, Seeds: []uint64{1, 2}, Settings: train.DefaultSettings(),
 		Entries: []experiment.Entry{
@@ -225,7 +225,7 @@ func TestGridRuns(t *testing.T) {
 }
 
 // The example is what it says, and every mistake is named with its line.
-func TestParseGrid(t *testing.T) {
+func TestParseGrid_NamesMistakesWithTheirLine(t *testing.T) {
 	text, err := os.ReadFile("../../testdata/grid.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -148,7 +148,7 @@ func TestStore_HasWhatWasAddedWhenOpenedAgain(t *testing.T) {
 
 // Wherever the last line is cut, the others stay, the cut line is named and set
 // aside, and its run is missing again.
-func TestStoreTruncated(t *testing.T) {
+func TestStore_SetsACutLineAside(t *testing.T) {
 	dir := t.TempDir()
 	runs, recs := records(t, 0)
 	s := open(t, dir)
@@ -194,7 +194,7 @@ func TestStoreTruncated(t *testing.T) {
 }
 
 // Duplicate and foreign lines are named, ignored and left where they are.
-func TestStoreForeign(t *testing.T) {
+func TestStore_NamesDuplicateAndForeignLines(t *testing.T) {
 	dir := t.TempDir()
 	runs, recs := records(t, 0)
 	s := open(t, dir)
@@ -264,7 +264,7 @@ func TestStoreForeign(t *testing.T) {
 
 // Results of other settings or other data are refused, and those of other grids
 // with the same settings are not.
-func TestStoreCheck(t *testing.T) {
+func TestStore_RefusesOtherSettingsAndData(t *testing.T) {
 	runs, recs := records(t, 0)
 	for name, c := range map[string]struct {
 		change func(*train.Record)
@@ -389,7 +389,7 @@ func FuzzStore(f *testing.F) {
 }
 
 // A flipped bit costs at most the records it is between, and never changes one.
-func TestStoreFlippedBits(t *testing.T) {
+func TestStore_NeverReadsAFlippedBitAsARecord(t *testing.T) {
 	dir := t.TempDir()
 	_, recs := records(t, 0)
 	s := open(t, dir)
@@ -421,7 +421,7 @@ func TestStoreFlippedBits(t *testing.T) {
 }
 
 // Records that were written without a checksum are read, and that is said.
-func TestStoreWithoutChecksums(t *testing.T) {
+func TestStore_SaysWhenChecksumsAreMissing(t *testing.T) {
 	dir := t.TempDir()
 	_, recs := records(t, 0)
 	write(t, toJSON(t, recs[0])+"\n"+toJSON(t, recs[1])+"\n", dir, experiment.ResultsFile)

@@ -204,8 +204,8 @@ func TestSegments_BoundsHoldTogether(t *testing.T) {
 	}
 }
 
-// TestGuardrailsBySegment: one country of four loses by the policy.
-func TestGuardrailsBySegment(t *testing.T) {
+// TestGuardrails_FindTheSegmentThatLoses: one country of four loses by the policy.
+func TestGuardrails_FindTheSegmentThatLoses(t *testing.T) {
 	p := policy(t, false)
 	for _, c := range []struct {
 		n     int

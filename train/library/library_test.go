@@ -99,7 +99,7 @@ func TestLibrary_LabelsItsEntries(t *testing.T) {
 }
 
 // A log with the propensities of the logged actions alone is enough for some.
-func TestCheckLoggedOnly(t *testing.T) {
+func TestCheckLoggedOnly_NamesObjectivesThatNeedNoMore(t *testing.T) {
 	lib := withOwn()
 	run := func(name string) train.Run {
 		o, err := lib.Objective(name)
@@ -127,7 +127,7 @@ func TestCheckLoggedOnly(t *testing.T) {
 }
 
 // A noise of one's own is in every policy that is sampled, fast in float32.
-func TestOwnNoise(t *testing.T) {
+func TestOwnNoise_IsInThePolicysGraph(t *testing.T) {
 	lib := withOwn()
 	r, err := lib.Settle(train.Run{Objective: "theorem1", Policy: "mixedlogit", Weight: "clip", Lambda: "star",
 		Hyper: train.None(), Penalty: train.None(), Settings: train.Settings{Noise: "flat"}.Filled()})

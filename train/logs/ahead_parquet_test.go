@@ -18,7 +18,7 @@ import (
 
 // Numbers of every type and unit, missing ones, such as no float64 is, and the one that stands for a missing one are
 // read as the same numbers of a CSV file are, and are the same whatever the number of goroutines.
-func TestReadAheadBeside(t *testing.T) {
+func TestReadAhead_OfParquetEqualsCSV(t *testing.T) {
 	type micros struct {
 		Action int64    `parquet:"action"`
 		Reward int32    `parquet:"reward"`

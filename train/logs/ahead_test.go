@@ -203,7 +203,7 @@ func messy(r *rand.Rand, format string, rows int, wrong float64) string {
 }
 
 // What comes out does not depend on whether rows are read ahead, nor by how many goroutines, odd rows and wrong ones included.
-func TestReadAhead(t *testing.T) {
+func TestReadAhead_ChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for i := range 12 {
 		for _, format := range []string{"csv", "jsonl"} {
@@ -226,7 +226,7 @@ func TestReadAhead(t *testing.T) {
 }
 
 // Lines that are long, or longer than a row may be, and blocks that end within a line.
-func TestReadAheadLong(t *testing.T) {
+func TestReadAhead_TakesLongLines(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString("action,reward,propensity,other,x_a\n")
 	for i := range 3000 {

@@ -24,7 +24,7 @@ func cacheOf(t *testing.T, path string) string {
 
 // A change between the blocks that are sampled is seen, although size and time are kept: in place, and
 // in a file that takes the other's place.
-func TestCacheOfChangedFile(t *testing.T) {
+func TestCache_SeesAChangeThatKeepsSizeAndTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.csv")
 	row := "a,0.25," + string(bytes.Repeat([]byte("x"), 1000)) + "\n"
 	var b bytes.Buffer
@@ -83,7 +83,7 @@ func TestCacheOfChangedFile(t *testing.T) {
 }
 
 // A cache has no more readers than its log.
-func TestCacheMode(t *testing.T) {
+func TestCache_HasNoMoreReadersThanItsLog(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022))
 	for _, c := range []struct{ log, want fs.FileMode }{{0o600, 0o600}, {0o640, 0o600}, {0o644, 0o644}, {0o444, 0o644}, {0o666, 0o644}} {
 		path := write(t, "l.csv", "action,reward\n0,1\n1,0\n")
@@ -97,7 +97,7 @@ func TestCacheMode(t *testing.T) {
 }
 
 // A cache that others own, or may write to, is not read.
-func TestPlantedCache(t *testing.T) {
+func TestCache_ThatOthersMayWriteIsNotRead(t *testing.T) {
 	path := write(t, "l.csv", "action,reward\n0,1\n1,0\n")
 	cache := cacheOf(t, path)
 	log, k := statOf(t, path), key("csv", &Options{}, 0)
@@ -136,7 +136,7 @@ func TestPlantedCache(t *testing.T) {
 }
 
 // Who has opened a log keeps its cache as it was when another takes its place.
-func TestCacheReplaced(t *testing.T) {
+func TestCache_StaysReadableWhenReplaced(t *testing.T) {
 	text := func(first int) string {
 		var b bytes.Buffer
 		b.WriteString("action,reward,x_0\n")
@@ -172,7 +172,7 @@ func TestCacheReplaced(t *testing.T) {
 }
 
 // Actions that a policy file names, and the log has, need no other cache; others do.
-func TestCacheOfNamedActions(t *testing.T) {
+func TestCache_ServesActionsThatAPolicyNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.csv")
 	if err := os.WriteFile(path, []byte("action,reward,propensity\nb,1,.5\na,0,.5\n"), 0o600); err != nil {
 		t.Fatal(err)

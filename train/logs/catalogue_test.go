@@ -88,7 +88,7 @@ func TestCatalogue_IsTheSameFromEveryFormat(t *testing.T) {
 
 // A catalogue of 100,000 actions, of which a few were logged, is read as it is: nothing of
 // rows times actions.
-func TestLargeCatalogue(t *testing.T) {
+func TestCatalogue_OfManyActionsIsReadAsItIs(t *testing.T) {
 	const k, n = 100_000, 2000
 	var c, l strings.Builder
 	c.WriteString("action,z_a,z_b\n")

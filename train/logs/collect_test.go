@@ -99,7 +99,7 @@ func TestCollect_GivesTheLogOfAFile(t *testing.T) {
 }
 
 // A decision that is wrong is an error with its row.
-func TestCollectErrors(t *testing.T) {
+func TestCollect_NamesTheRowThatIsWrong(t *testing.T) {
 	for want, change := range map[string]func(d *Decision){
 		"row 2, column action: 3 is outside 0 to 2":            func(d *Decision) { d.Action = 3 },
 		"row 2, column cost: 0.5 is outside [-1, 0]":           func(d *Decision) { d.Cost = .5 },
@@ -168,7 +168,7 @@ func TestIdentity_TellsRowsApartWhereverTheyAre(t *testing.T) {
 }
 
 // Without names there is an error, not a panic.
-func TestVectorsAlone(t *testing.T) {
+func TestLog_OfVectorsAloneIsLearnable(t *testing.T) {
 	l := &Log{Actions: Numbered(2), Action: []int32{0, 1}, Cost: []float64{0, -1}, Propensity: []float64{.5, .5}, X: Rows64{Width: 1, Data: []float64{1, 2}}}
 	if err := l.Learnable(); err != nil {
 		t.Error(err)

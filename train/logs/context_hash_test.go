@@ -7,7 +7,7 @@ import (
 
 // The hashes of contexts that a cache holds are those of the values that it holds, read ahead or row by row, of rows with the same
 // names and with others, of several files, and of a log that is put together.
-func TestContextHashes(t *testing.T) {
+func TestContextHash_IsTheSameFromCacheAndFile(t *testing.T) {
 	var csv, same strings.Builder
 	csv.WriteString("action,reward,x_a,x_b,x_c\n")
 	for i := range 300 {

@@ -126,7 +126,7 @@ func (b bucket) Read(_ context.Context, key string) (io.ReadCloser, error) {
 func (b bucket) Close() error { return nil }
 
 // A file that cannot be read is named, or left out and counted; what may be read tomorrow is an error in any case.
-func TestFileFaults(t *testing.T) {
+func TestFiles_ThatFailAreNamedOrLeftOut(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	all := csvHeader + strings.Join(lines(0, 90), "")
 	parquet := func(path string) string {
@@ -243,7 +243,7 @@ func matches(pattern, text string) bool {
 
 // The cache of several files is read as long as none of them is new, gone or another, and made again then; what damages it
 // is seen.
-func TestCacheOfFiles(t *testing.T) {
+func TestCache_OfSeveralFilesSeesNewAndLostOnes(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir := t.TempDir()
 	for i := range 4 {
@@ -315,7 +315,7 @@ func TestCacheOfFiles(t *testing.T) {
 }
 
 // Folders called key=value stand for columns, as if the files had them.
-func TestFixedColumns(t *testing.T) {
+func TestFolders_NamedKeyValueAreColumns(t *testing.T) {
 	dir := t.TempDir()
 	one := "action,reward,propensity,x_u,x_land,timestamp\n"
 	for i, land := range []string{"NO", "SE", "7"} {
@@ -353,7 +353,7 @@ func TestFixedColumns(t *testing.T) {
 }
 
 // Rows that do not say who logged them were logged by a policy of their file's name, where that is asked for.
-func TestLoggedByFile(t *testing.T) {
+func TestFiles_NameTheLoggingPolicyWhereAsked(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.csv"), "action,reward,propensity\nl,1,0.5\nr,0,0.5\n")
 	write(t, filepath.Join(dir, "b.v2.csv"), "action,reward,propensity\nl,1,0.5\nr,0,0.5\n")

@@ -11,7 +11,7 @@ import (
 
 // FromLabels draws actions with the propensities that it writes down, and costs
 // say whether they hit the label.
-func TestFromLabels(t *testing.T) {
+func TestFromLabels_DrawsAtThePropensitiesItWrites(t *testing.T) {
 	const n, k = 20000, 3
 	x := logs.Rows64{Width: 2, Data: []float64{1, 0, 0, 1}}
 	rows, labels := make([]int, n), []uint8{0, 2}

@@ -77,7 +77,7 @@ func cut(t *testing.T, ending, header string, lines []string, every int) (dir, w
 
 // Whatever is decided by all rows, of one file or of several: kinds of columns, dictionaries, names of actions, what rows may
 // have, the order of propensities, groups, what is left out.
-func TestManyAsOne(t *testing.T) {
+func TestFiles_AreReadAsOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	catalogue := filepath.Join(t.TempDir(), "items.csv")
 	write(t, catalogue, "action,z_price,z_kind\ni0,1,a\ni1,2,a\ni2,3,b\ni3,1,b\ni4,1,c\n")

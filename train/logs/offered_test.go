@@ -8,7 +8,7 @@ import (
 )
 
 // A set is part of the context: rows that differ in it alone are not one, in whatever order a set is.
-func TestOfferedHashes(t *testing.T) {
+func TestContextHash_IncludesWhatIsOffered(t *testing.T) {
 	l := &Log{Actions: Numbered(4), Action: []int32{0, 0, 0}, Cost: make([]float64, 3), X: Rows64{Width: 1, Data: []float64{1, 1, 1}},
 		Choices: &Choices{First: []int64{0, 2, 4}, Count: []int32{2, 2, 3}, At: []int32{0, 1, 0}, Actions: []int32{0, 3, 3, 0, 0, 1, 2}}}
 	if err := l.Check(); err != nil {
@@ -24,7 +24,7 @@ func TestOfferedHashes(t *testing.T) {
 }
 
 // The vectors of a log are those of Items, to the bit.
-func TestItemsToTheBit(t *testing.T) {
+func TestVectors_EqualItemsToTheBit(t *testing.T) {
 	var d []Decision
 	for i := range 50 {
 		v := float64(i)

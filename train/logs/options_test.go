@@ -101,7 +101,7 @@ func drawSets(kind string, n int) (rows []Decision) {
 
 // What is written is read again, bit by bit, has one hash in every format, and is what
 // Collect makes of it.
-func TestSetsRoundTrip(t *testing.T) {
+func TestSets_AreReadAsWritten(t *testing.T) {
 	for _, kind := range []string{"both", "ids", "features"} {
 		rows := drawSets(kind, 60)
 		for _, shape := range []string{"whole", "logged", "bare"} {
@@ -145,7 +145,7 @@ func TestSetsRoundTrip(t *testing.T) {
 }
 
 // Lists of structures, with lists, maps and groups within, are what JSON Lines has.
-func TestSetsParquet(t *testing.T) {
+func TestSets_InParquetEqualJSONLines(t *testing.T) {
 	type item struct {
 		ID    int64              `parquet:"id"`
 		Price *float64           `parquet:"price,optional"`
@@ -215,7 +215,7 @@ func TestSetsParquet(t *testing.T) {
 }
 
 // The scores of rows are φ(x)ᵀ θᵀ z(a) of what is offered.
-func TestScoreRows(t *testing.T) {
+func TestScoreRows_EqualsTheProducts(t *testing.T) {
 	rows := drawSets("both", 150)
 	for i := range rows {
 		rows[i].Action %= len(rows[i].Offered)
@@ -280,7 +280,7 @@ func nth(rows []int, i int) int {
 }
 
 // Among more actions, in another order, rows offer what they did, and are the same rows.
-func TestSetsAmongOthers(t *testing.T) {
+func TestSets_AmongMoreActionsAreTheSameRows(t *testing.T) {
 	catalogue := write(t, "c.csv", "action,z_a\na,1\nb,2\nc,3\n")
 	for _, l := range []*Log{mustOpen(t, write(t, "l.jsonl", setsJSON), Options{}),
 		mustOpen(t, write(t, "s.jsonl", `{"offered":["b","a"],"action":"a","reward":1,"propensities":[0.25,0.75]}`+"\n"), Options{Catalogue: catalogue})} {
@@ -333,7 +333,7 @@ func TestSetsAmongOthers(t *testing.T) {
 
 // What a bad row says decides nothing of the rows that are kept: neither its actions, nor
 // whether ids are numbers, nor which mode the file is read in.
-func TestSetsSkipBad(t *testing.T) {
+func TestSets_IgnoreWhatBadRowsSay(t *testing.T) {
 	good := `{"action":"b","reward":1,"propensity":0.5,"actions":[{"id":"a","z":1},{"id":"b","z":2}]}` + "\n" + `{"action":"c","reward":0,"propensity":0.25,"actions":[{"id":"c","z":1},{"id":"b","z":2}]}` + "\n"
 	want := mustOpen(t, write(t, "l.jsonl", good), Options{})
 	for _, bad := range []string{
@@ -364,7 +364,7 @@ func TestSetsSkipBad(t *testing.T) {
 }
 
 // A policy that drew among what rows offer, and its propensities, to the number.
-func TestSetsLogging(t *testing.T) {
+func TestSets_TakePropensitiesOfAPolicy(t *testing.T) {
 	path := write(t, "l.jsonl", `{"action":"b","reward":1,"x_u":3,"actions":[{"id":"a","z":1},{"id":"b","z":4}]}`+"\n"+`{"action":"c","reward":1,"actions":[{"id":"b","z":1},{"id":"a","z":2},{"id":"c","z":3}]}`+"\n")
 	by := func(x []features.Value, offered []Offer, dst []float64) error {
 		var sum float64
@@ -388,7 +388,7 @@ func TestSetsLogging(t *testing.T) {
 }
 
 // The uniform policy is 1/M among M that are offered.
-func TestSetsUniform(t *testing.T) {
+func TestSets_HaveUniformPropensities(t *testing.T) {
 	path := write(t, "l.jsonl", `{"action":"b","reward":1,"offered":["a","b"]}`+"\n"+`{"action":"c","reward":1,"offered":["c","a","b","d"]}`+"\n")
 	l := mustOpen(t, path, Options{LoggingPolicy: "uniform"})
 	if !slices.Equal(l.Propensities, []float64{.5, .5, .25, .25, .25, .25}) || !slices.Equal(l.Propensity, []float64{.5, .25}) || l.Check() != nil {
@@ -426,7 +426,7 @@ func TestSetsUniform(t *testing.T) {
 
 // The order of what is offered, and of features, makes no other row; an id, a feature, a
 // propensity, or another action taken does.
-func TestSetsIdentity(t *testing.T) {
+func TestSets_AreTheSameRowInAnyOrder(t *testing.T) {
 	row := func(text string) *Log {
 		return mustOpen(t, write(t, "l.jsonl", text+"\n"), Options{})
 	}

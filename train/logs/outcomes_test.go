@@ -151,7 +151,7 @@ func TestOutcomes_AreReadFromEveryFormat(t *testing.T) {
 }
 
 // What cannot be an outcome is refused, with the reason; a column that nobody asks for is in nobody's way.
-func TestOutcomesRefused(t *testing.T) {
+func TestOutcomes_RefuseColumnsThatCannotBeOne(t *testing.T) {
 	const head = "action,reward,propensity,reward_safe,cost_safe,reward_big,cost_odd,reward_\n"
 	path := filepath.Join(t.TempDir(), "log.csv")
 	rows := "a,1,0.5,1,0,7,inf,x\nb,0,0.5,0,0,2,1,y\n"

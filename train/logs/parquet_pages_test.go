@@ -193,7 +193,7 @@ func damagedPage(t *testing.T, b []byte, column int, dictionary bool, change fun
 }
 
 // What a page claims and its bytes cannot hold is refused, by the name of its column, with little memory.
-func TestPageClaims(t *testing.T) {
+func TestParquet_RefusesPagesThatClaimTooMuch(t *testing.T) {
 	const most = math.MaxInt32
 	claim := func(set func(h *logical.PageHeader)) func(*logical.PageHeader, []byte, *logical.ColumnMetaData) []byte {
 		return func(h *logical.PageHeader, b []byte, _ *logical.ColumnMetaData) []byte { set(h); return b }

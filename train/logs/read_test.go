@@ -54,7 +54,7 @@ func contextOf(l *Log, i int) string {
 }
 
 // The files are made up, in the form of the Open Bandit Dataset.
-func TestOpenBanditDataset(t *testing.T) {
+func TestOpen_ReadsTheFormOfTheOpenBanditDataset(t *testing.T) {
 	for _, name := range []string{"random", "bts"} {
 		b, err := os.ReadFile("testdata/obd-form-" + name + ".csv")
 		if err != nil {
@@ -390,7 +390,7 @@ func TestOpen_TurnsRewardsIntoCosts(t *testing.T) {
 }
 
 // Bad rows go into a file with their reasons; the others are read as if alone.
-func TestBadRows(t *testing.T) {
+func TestBadRows_GoIntoAFileWithReasons(t *testing.T) {
 	text := "action,reward,propensity,p_0,p_1\n0,1,0.5,0.5,0.5\n1,9,0.5,0.5,0.5\n1,1,0.4,0.5,0.5\n1,1\n7,1,0.5,0.5,0.5\n1,0,0.25,0.75,0.25\nred,1,0.5,0.5,0.5\n"
 	path := write(t, "l.csv", text)
 	bad := filepath.Join(t.TempDir(), "bad.jsonl")
@@ -425,7 +425,7 @@ func TestBadRows(t *testing.T) {
 
 // A row that is broken takes no good one with it: neither an open quote nor a line that is
 // too long.
-func TestBadRowsAlone(t *testing.T) {
+func TestBadRows_TakeNoGoodOneWithThem(t *testing.T) {
 	const head = "decision_id,action,reward,x_c\n"
 	var rows []string
 	for i := range 40 {
@@ -542,7 +542,7 @@ func TestCache_ServesWhileTheFileIsTheSame(t *testing.T) {
 
 // Where the folder does not take a cache, it goes elsewhere; where it was asked for and
 // cannot be, that is an error.
-func TestCacheElsewhere(t *testing.T) {
+func TestCache_GoesElsewhereWhereTheFolderRefuses(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", home)
 	path := write(t, "l.csv", "action,reward\n0,1\n1,1\n")
@@ -747,7 +747,7 @@ func TestCache_LiesBesideAPackedLog(t *testing.T) {
 
 // A null among the numbers of a Parquet list is an error: without it the numbers after
 // it would change places. A list that is null or empty is none.
-func TestParquetNull(t *testing.T) {
+func TestParquet_RefusesANullAmongNumbers(t *testing.T) {
 	type row struct {
 		Action  int32      `parquet:"action"`
 		Reward  float64    `parquet:"reward"`
@@ -774,7 +774,7 @@ func TestParquetNull(t *testing.T) {
 
 // Rows without a propensity are filled row by row, in every format, by models that have not seen them; what is logged stays,
 // and says how good the estimates are.
-func TestEstimateGaps(t *testing.T) {
+func TestEstimate_FillsGapsAndKeepsWhatIsLogged(t *testing.T) {
 	w := newWorld(3, 3, 5)
 	rows := draw(w, 4000)
 	truth := slices.Clone(rows)
@@ -894,7 +894,7 @@ func TestEstimateGaps(t *testing.T) {
 }
 
 // Where the rows without a propensity were drawn by another policy, the calibration shows it.
-func TestEstimateCalibration(t *testing.T) {
+func TestEstimate_ShowsAnotherPolicyInItsCalibration(t *testing.T) {
 	w := newWorld(3, 3, 5)
 	rows := draw(w, 3000)
 	var b strings.Builder
@@ -921,7 +921,7 @@ func rewrite(t testing.TB, path, text string) {
 }
 
 // A value that a row does not have is none of its values, and no 0, in every format.
-func TestMissingIsNotZero(t *testing.T) {
+func TestMissing_IsNotZero(t *testing.T) {
 	type row struct {
 		Action int      `parquet:"action"`
 		Reward int      `parquet:"reward"`

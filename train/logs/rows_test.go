@@ -11,7 +11,7 @@ import (
 )
 
 // No damaged Parquet file makes the reader panic.
-func TestDamagedParquet(t *testing.T) {
+func TestParquet_NeverPanicsWhenDamaged(t *testing.T) {
 	type flat struct {
 		Yes float64 `parquet:"p_0"`
 		No  float64 `parquet:"p_1"`

@@ -47,7 +47,7 @@ func told(l *Log) (rows []string) {
 }
 
 // Examples of Vowpal Wabbit that take several actions are lists, in text and in dsjson.
-func TestVWLists(t *testing.T) {
+func TestVW_ReadsSeveralActionsAsLists(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"ccb.vw": {"ccb shared 's|U u\nccb action |A a\nccb action |A b\nccb action |A c\n" +
 			"ccb slot 2:-1:0.5,0:0.3,1:0.2 |S top:2\nccb slot 0:0:0.25 0,1 |S low\n\n" +
@@ -129,7 +129,7 @@ func TestVWLists(t *testing.T) {
 
 // Lists are the same from Parquet's lists, of whatever type, as from JSON Lines, whole or a row a slot; and what is written
 // is read as it was.
-func TestParquetLists(t *testing.T) {
+func TestSlates_InParquetEqualJSONLines(t *testing.T) {
 	type line struct {
 		X       float64   `json:"x_a"`
 		Offered []string  `json:"offered"`
@@ -198,7 +198,7 @@ func TestParquetLists(t *testing.T) {
 }
 
 // Rows that are slots and have numbers alone in their contexts, which are read ahead, are those of whole lists.
-func TestSlotsReadAhead(t *testing.T) {
+func TestSlots_ReadAheadEqualWholeLists(t *testing.T) {
 	type line struct {
 		X       float64   `json:"x_a"`
 		Y       float64   `json:"x_b"`

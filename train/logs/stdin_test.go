@@ -12,7 +12,7 @@ import (
 
 // A log from standard input is that of the file, in every format, which its first bytes tell, packed or not; it leaves
 // neither copy nor cache.
-func TestStandardInput(t *testing.T) {
+func TestStandardInput_EqualsTheFileInEveryFormat(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for _, name := range []string{"csv", "jsonl", "parquet", "dsjson", "vw"} {

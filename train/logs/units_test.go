@@ -10,7 +10,7 @@ import (
 )
 
 // Rewards that are written in their own units are what they were, lie within their range, and are read back to the same costs.
-func TestWriteInUnits(t *testing.T) {
+func TestWriter_KeepsCostsInTheirUnits(t *testing.T) {
 	for _, u := range []logs.Units{{Low: 0, High: 200}, {Low: -0.1, High: 0.3}, {Low: -3, High: 7.7}, {Low: 1e-9, High: 3e-9}, {Low: -1e6, High: 1e7}} {
 		path := filepath.Join(t.TempDir(), "log.csv")
 		w, err := logs.Create(path, logs.WriterOptions{Actions: []string{"a", "b"}, RewardMin: u.Low, RewardMax: u.High})

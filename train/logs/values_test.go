@@ -84,7 +84,7 @@ func TestOtherForms_GiveTheSameLog(t *testing.T) {
 
 // Words for no value are none in a column of numbers, wherever the first stands, and categories in a column of
 // categories.
-func TestMissingWords(t *testing.T) {
+func TestMissingWords_AreMissingOnlyAmongNumbers(t *testing.T) {
 	dir := t.TempDir()
 	write := func(ending string, row func(i int, age, code string) string, head string) string {
 		words := []string{"NA", "n/a", "NaN", "null", "None", ""}

@@ -27,7 +27,7 @@ func offersOf(l *Log, i int) string {
 }
 
 // Examples of several lines are read as the JSON Lines of the same decisions are.
-func TestVWSets(t *testing.T) {
+func TestVW_ReadsLinesOfActionsAsSets(t *testing.T) {
 	const text = "\n\nshared 'first |user age:0.5 male |x\r\n|item price:2 red\r\n3:-1:0.25 |item price:3\n\n  \n" +
 		"shared 'second |\n0:0:0.5 |item price:3\n| price:1 price:2\n| \n"
 	const lines = `{"decision_id":"first","action":"2","reward":1,"propensity":0.25,"context":{"user^age":0.5,"user^male":1,"x":0},"actions":[{"item^red":1,"item^price":2},{"item^price":3}]}` + "\n" +
@@ -70,7 +70,7 @@ func TestVWSets(t *testing.T) {
 }
 
 // _multi that varies makes sets, with ids if all actions have a tag of their own.
-func TestDSJSONSets(t *testing.T) {
+func TestDSJSON_ReadsVaryingActionsAsSets(t *testing.T) {
 	const one = `{"_label_cost":-1,"_label_probability":0.75,"_label_Action":2,"_labelIndex":1,"a":[2,1],"p":[0.75,0.25],"c":{"u":{"age":3},"_multi":[{"_tag":"x","i":{"b":1}},{"_tag":"y","i":{"b":2},"k":"v","_z":{"q":1}}]}}` + "\n"
 	const two = `{"_label_cost":0,"_label_probability":0.5,"_labelIndex":2,"_a":[3,1,2],"_p":[0.5,0.25,0.25],"c":{"_multi":[{"_tag":"y","i":{"b":2},"k":"v"},{"_tag":"z","i":{"b":1}},{"_tag":"w","i":{"b":7}}]}}` + "\n"
 	l := mustOpen(t, write(t, "l.dsjson", one+two), Options{})

@@ -69,7 +69,7 @@ func same(t testing.TB, l *Log, want []Decision) {
 
 // What is written is read again, bit by bit, from every format and in every layout of the
 // context, and has one hash.
-func TestRoundTrip(t *testing.T) {
+func TestWriter_IsReadAgainInEveryFormat(t *testing.T) {
 	w := newWorld(12, 5, 1)
 	dense := draw(w, 300)
 	named := []string{"red", "green, or \"so\"", "blue", "10", "9"}
@@ -146,7 +146,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // A log that cannot be written leaves nothing behind.
-func TestWriterLeavesNothing(t *testing.T) {
+func TestWriter_LeavesNothingAfterAnError(t *testing.T) {
 	good := draw(newWorld(2, 3, 1), 2)
 	for name, change := range map[string]func(d *Decision){
 		"is outside 0 to 2":             func(d *Decision) { d.Action = 3 },

@@ -101,7 +101,7 @@ func offer(l *logs.Log) {
 // Over all logs there are, of single rows, of groups, and of two rounds of which the second's
 // policy was chosen by the rewards of the first, the mean of the product is (1 − ℓR)ⁿ exactly. For a
 // model that saw the row that it predicts, or another of its group, it is not.
-func TestMeanIsOne(t *testing.T) {
+func TestProduct_HasMeanOneUnlessAModelSawItsRow(t *testing.T) {
 	long.Test(t)
 	const ell, n = .15, 4
 	w := usual
@@ -180,7 +180,7 @@ func (w world) draw(r *rand.Rand, clusters, copies int) *logs.Log {
 }
 
 // What a row says changes nothing that is predicted for its group, and something later.
-func TestOwnRows(t *testing.T) {
+func TestPrediction_DoesNotReadItsOwnGroup(t *testing.T) {
 	w := usual
 	l := w.draw(rand.New(rand.NewPCG(1, 2)), 200, 3)
 	rows, logged := w.all(l)
@@ -217,7 +217,7 @@ func TestOwnRows(t *testing.T) {
 
 // A file that is sorted by action and reward is as good as any: the order of its rows is not
 // that of learning.
-func TestSortedFile(t *testing.T) {
+func TestOrder_OfASortedFileDoesNoHarm(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	w, wrong, tighter := telling, 0, 0.
 	const count = 40

@@ -156,7 +156,7 @@ func TestUncovered_CountsActionsNeverLogged(t *testing.T) {
 }
 
 // Where only logged propensities are known, actions that no row has are no reason for doubt if weights average 1.
-func TestUncoveredRefuted(t *testing.T) {
+func TestUncovered_WarnsUnlessWeightsAverageOne(t *testing.T) {
 	const n, k = 400, 200 // an action is missing from the rows with probability .13
 	l := &logs.Log{Actions: logs.Numbered(k), Action: make([]int32, n), Cost: make([]float64, n), Propensity: slices.Repeat([]float64{1. / k}, n)}
 	r := rand.New(rand.NewPCG(1, 2))

@@ -165,7 +165,7 @@ func TestMIPS_HasATenthOfTheErrorOfIPS(t *testing.T) {
 
 // Where rows offer sets, with the last shown first, estimates are those of the same log whose rows offer all, with 0 for
 // what they do not; mips of as many classes as items is ips, and of one feature for all the mean reward.
-func TestSetsAsAll(t *testing.T) {
+func TestSets_GiveTheEstimatesOfRowsThatOfferAll(t *testing.T) {
 	const k, n = 5, 400
 	r := rand.New(rand.NewPCG(8, 2))
 	z := logs.Rows64{Width: 2, Data: []float64{0, 1, 1, 0, 2, 2, -1, 3, 0, -2}}

@@ -95,7 +95,7 @@ func TestHyperparameters_HaveDomains(t *testing.T) {
 }
 
 // The weights are 0 where π is, however near 0 their denominators.
-func TestNoWeight(t *testing.T) {
+func TestWeights_AreZeroWhereTheTargetIs(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	l, _ := w.log(rand.New(rand.NewPCG(1, 2)), 50, 1)
 	for i := range l.Propensity {

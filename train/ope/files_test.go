@@ -15,7 +15,7 @@ import (
 
 // Shards that read their own files alone have the sums of those that read all, whatever they may be merged of; what hangs on all rows
 // is left out.
-func TestByFiles(t *testing.T) {
+func TestShards_OfFilesSumAsThoseOfRows(t *testing.T) {
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(7, 7))
 	for f := range 7 {
 		text := "decision_id,action,reward,propensity,group\n"

@@ -28,7 +28,7 @@ func intervals(t *testing.T, l *logs.Log, targets []ope.Target, o ope.Options, m
 // at least as often as they say, however few rows and rare rewards there are; the others where there are
 // rows enough. OPL_LONG prints what docs/evidence/estimators.md has; otherwise there are too few rows for the others, see
 // TestIntervals_CoverAsOftenAsTheySay.
-func TestMethodsCover(t *testing.T) {
+func TestMethods_CoverAsOftenAsTheySay(t *testing.T) {
 	trials, share, methods := 600, 1, ope.Methods()
 	if os.Getenv("OPL_LONG") == "" {
 		trials, share = 40, 5
@@ -98,7 +98,7 @@ func halves(cost []float64) *logs.Log {
 }
 
 // Actions of propensity 0 are in no row: the largest weight is of the others.
-func TestBoundedUncovered(t *testing.T) {
+func TestBounded_IgnoresActionsOfPropensityZero(t *testing.T) {
 	l := halves([]float64{-1, 0, -0.5, -1})
 	l.Actions, l.Propensities = logs.Numbered(3), slices.Repeat([]float64{0.5, 0.5, 0}, 4)
 	for name, probabilities := range map[string][]float64{"plays it": {0.25, 0.25, 0.5}, "does not": {0.5, 0.5, 0}} {
@@ -115,7 +115,7 @@ func TestBoundedUncovered(t *testing.T) {
 }
 
 // Four rows by hand: rewards 1, 0, ½, 1 with weights 1.
-func TestBoundedByHand(t *testing.T) {
+func TestBounded_EqualsTheFormulaByHand(t *testing.T) {
 	l := halves([]float64{-1, 0, -0.5, -1})
 	all := intervals(t, l, []ope.Target{ope.Uniform()}, ope.Options{Estimators: only("ips")}, ope.Methods())
 	// The mean is .625, squares around it .140625, .390625, .015625, .140625.
@@ -130,7 +130,7 @@ func TestBoundedByHand(t *testing.T) {
 
 // Bets on rows that are all alike do not depend on their order: n rewards of ½ (and weights of 1) have
 // μ̂ = ½ and σ̂² = 1/(4t), so λ_t = √(8t log(2/δ)/n), cut.
-func TestBettingAlike(t *testing.T) {
+func TestBetting_OfEqualRowsHasItsClosedForm(t *testing.T) {
 	const n, delta = 40, 0.05
 	e := evaluate(t, halves(slices.Repeat([]float64{-0.5}, n)), []ope.Target{ope.Uniform()}, ope.Options{Estimators: only("ips"), Interval: "betting"}).Policies[0].Estimates[0]
 	capital := func(m float64) (k float64) {
@@ -207,7 +207,7 @@ func TestBootstrap_DrawsWholeGroups(t *testing.T) {
 }
 
 // What intervals ask for and do not get is said, by its setting.
-func TestIntervalErrors(t *testing.T) {
+func TestInterval_NamesTheSettingThatIsWrong(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	ok := func() (*logs.Log, ope.Options) {
 		l, xs := w.log(rand.New(rand.NewPCG(1, 2)), 60, 3)

@@ -96,7 +96,7 @@ func TestStar_MarksTheSmallerStandardError(t *testing.T) {
 }
 
 // What is shipped names the others that are as good, as far as the rows can tell; a policy at small rewards has digits that its error allows.
-func TestWithinNoise(t *testing.T) {
+func TestSelect_NamesTargetsThatAreAsGood(t *testing.T) {
 	w := newWorld(2, 6, 4, .5)
 	best, second := make([]float64, len(w.mu)), make([]float64, len(w.mu))
 	for x := range len(w.mu) / w.k {

@@ -75,7 +75,7 @@ func listsOf(t *testing.T, w lists.World, n int, seed uint64, slotWeights string
 }
 
 // Estimators of lists are those of plain loops over slots, and hit the truth where their assumption holds.
-func TestListEstimators(t *testing.T) {
+func TestListEstimators_EqualPlainLoops(t *testing.T) {
 	for _, w := range lists.All() {
 		truth, _ := w.Value(20000, 1, func(_ lists.Visit, left []int, _ int) []float64 { return prefer(left) })
 		log, row, model := listsOf(t, w, 3000, 5, "dcg")
@@ -253,7 +253,7 @@ func pseudoinverse(log *logs.Log, marginal map[int]float64, alpha [3]float64, wa
 
 // Slots that have sets of their own, such as a banner and a title, are drawn each by itself: the weight of the
 // pseudoinverse is a sum over slots, and marginals are the slots' own propensities.
-func TestOwnSets(t *testing.T) {
+func TestSlots_WithSetsOfTheirOwnAreDrawnIndependently(t *testing.T) {
 	var text, vw strings.Builder
 	r := rand.New(rand.NewPCG(1, 1))
 	first, second := []float64{0.6, 0.3, 0.1}, []float64{0.2, 0.8}
@@ -314,7 +314,7 @@ func TestOwnSets(t *testing.T) {
 
 // Estimators hit the truth, and intervals cover it, where their assumption holds; the table tells the others' bias, too.
 // OPL_LOGS logs of 500 lists of each world, if set; it takes minutes with 200.
-func TestListsCover(t *testing.T) {
+func TestLists_CoverWhereTheirAssumptionHolds(t *testing.T) {
 	long.Test(t)
 	logs, err := strconv.Atoi(os.Getenv("OPL_LOGS"))
 	if err != nil {

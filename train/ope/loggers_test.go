@@ -40,7 +40,7 @@ func several(w world, seed uint64, n int) (*logs.Log, []ope.Target, [][]float64,
 }
 
 // Balanced and weighted are their formulas, by plain loops, with weights of rows and groups.
-func TestLoggersAgainstNaive(t *testing.T) {
+func TestLoggers_EqualPlainLoops(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	const n = 300
 	l, loggers, policies, xs := several(w, 1, n)
@@ -111,7 +111,7 @@ func TestLoggersAgainstNaive(t *testing.T) {
 }
 
 // Over fresh logs balanced has no bias and a smaller error than ips, as published; intervals cover.
-func TestLoggersCover(t *testing.T) {
+func TestLoggers_CoverAndBalancedBeatsIPS(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	truth := w.value(w.pi)
 	const trials = 200
@@ -142,7 +142,7 @@ func TestLoggersCover(t *testing.T) {
 }
 
 // What is not said of loggers, or contradicts the log, is.
-func TestLoggersErrors(t *testing.T) {
+func TestLoggers_RefuseWhatContradictsTheLog(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	for want, spoil := range map[string]func(l *logs.Log, o *ope.Options){
 		"setting logger: rows are logged by four, whose":                          func(_ *logs.Log, o *ope.Options) { o.Loggers = o.Loggers[:2] },
@@ -179,7 +179,7 @@ func TestLoggersErrors(t *testing.T) {
 }
 
 // Policies that learned from rows of the log did not log it independently of them.
-func TestLoggersLearned(t *testing.T) {
+func TestLoggers_RefusePoliciesThatTheLogTaught(t *testing.T) {
 	l, f := taught(t)
 	p, err := policyfile.New(f)
 	if err != nil {

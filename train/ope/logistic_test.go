@@ -94,7 +94,7 @@ func TestLogistic_MinimizesItsLossOnOtherFolds(t *testing.T) {
 
 // Weights of rows in a regression are those of the log, scaled to the same sum; rewards that are all alike
 // are predicted.
-func TestModelWeights(t *testing.T) {
+func TestModels_WeightRowsAsTheLogDoes(t *testing.T) {
 	for _, m := range ope.RewardModels() {
 		l, _ := regression(60, 3)
 		more, product := make([]float64, 60), make([]float64, 60)
@@ -148,7 +148,7 @@ func TestModelWeights(t *testing.T) {
 
 // An estimator whose model is learned with weights that are all 0, as of mrdr where propensities are 1, has the
 // model of all.
-func TestTeachNothing(t *testing.T) {
+func TestModel_OfWeightsAllZeroLearnsFromAllRows(t *testing.T) {
 	l, _ := regression(60, 3)
 	for i := range l.Propensity {
 		l.Propensity[i] = 1

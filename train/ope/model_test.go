@@ -60,7 +60,7 @@ func rowsOf(from, to int) string {
 
 // The model is the logistic one of the last component, through its layer, with the log's actions:
 // dm and dr are those computed by hand from the log's text.
-func TestRewardModel(t *testing.T) {
+func TestRewardModel_OfAFileGivesDMAndDRByHand(t *testing.T) {
 	_, f := taught(t)
 	l, _ := open(t, rowsOf(20, 40))
 	m, err := provenance.New(l).RewardModel(f)
@@ -108,7 +108,7 @@ func TestRewardModel(t *testing.T) {
 }
 
 // A model that rows of the log taught is not to be had, nor one that does not fit the log.
-func TestRewardModelRefused(t *testing.T) {
+func TestRewardModel_IsRefusedWhereItSawTheRows(t *testing.T) {
 	own, f := taught(t)
 	later, _ := open(t, rowsOf(20, 40))
 	overlap, _ := open(t, rowsOf(18, 40)) // d18 taught
@@ -148,7 +148,7 @@ func TestRewardModelRefused(t *testing.T) {
 }
 
 // Rows of different weights have the models that their encoded log has, and are predicted by those of a file.
-func TestModelsOfWeightedRows(t *testing.T) {
+func TestModels_PredictNamedRowsAsEncodedOnes(t *testing.T) {
 	l := weighted(t)
 	_, f := taught(t)
 	if _, err := provenance.New(l).RewardModel(f); err != nil {

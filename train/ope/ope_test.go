@@ -115,7 +115,7 @@ func near(t *testing.T, what string, got, want float64) {
 }
 
 // Two rows by hand: w = 2, 1/2 and r = 1, 1/2.
-func TestByHand(t *testing.T) {
+func TestEstimators_EqualTwoRowsByHand(t *testing.T) {
 	l := &logs.Log{Actions: logs.Numbered(2), Action: []int32{0, 1}, Cost: []float64{-1, -0.5}, Propensity: []float64{0.25, 0.8}}
 	target := ope.Target{Name: "t", Origin: provenance.FixedBefore(), Logged: []float64{0.5, 0.4}}
 	r := evaluate(t, l, []ope.Target{target}, ope.Options{Estimators: with(t, hypers{"clip": 0.5, "ix": 0.25, "es": 0.5, "har": 0.5, "ls": 0.5})})
@@ -269,7 +269,7 @@ func naive(l *logs.Log, pi, model func(i, a int) float64, h hypers) (value, se m
 	return value, se
 }
 
-func TestAgainstNaive(t *testing.T) {
+func TestEstimators_EqualPlainLoops(t *testing.T) {
 	w := newWorld(3, 6, 4, 0.7)
 	r := rand.New(rand.NewPCG(1, 2))
 	l, xs := w.log(r, 500, 1)

@@ -160,7 +160,7 @@ func TestCombine_GivesWhatAllRowsGive(t *testing.T) {
 }
 
 // The target that logged the rows has no gain, with no error, and one that never acts as logged has no value.
-func TestCombineDegenerate(t *testing.T) {
+func TestCombine_TakesTargetsOfNoGainAndOfNoValue(t *testing.T) {
 	w := newWorld(3, 4, 3, 1)
 	l, xs := w.log(rand.New(rand.NewPCG(4, 4)), 1000, 1)
 	never := ope.Target{Name: "never", Logged: make([]float64, l.Len())}
@@ -182,7 +182,7 @@ func TestCombineDegenerate(t *testing.T) {
 }
 
 // What does not go together is refused, and so is an estimator that is no mean.
-func TestCombineRefuses(t *testing.T) {
+func TestCombine_RefusesWhatDoesNotGoTogether(t *testing.T) {
 	w := newWorld(5, 4, 3, 1)
 	l, xs := w.log(rand.New(rand.NewPCG(6, 6)), 500, 1)
 	other, _ := w.log(rand.New(rand.NewPCG(7, 6)), 500, 1)
@@ -252,7 +252,7 @@ func TestCombineRefuses(t *testing.T) {
 
 // Every estimator whose hyperparameter is known before the rows is that of all rows, of sets of actions, too; the tail of the weights is
 // the same to the bit, and the others say why they cannot be had.
-func TestCombineAll(t *testing.T) {
+func TestCombine_TakesEveryEstimatorOfKnownHyperparameter(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	w := newStore(r, 20, .5, true)
 	l, pi, _, _ := w.log(r, 2000)

@@ -31,7 +31,7 @@ func open(t *testing.T, text string) (*logs.Log, string) {
 
 // A policy file as target: softmax of one feature, its actions in another order
 // than the log's. What this log taught is not certified.
-func TestFromPolicy(t *testing.T) {
+func TestFromPolicy_ReadsActionsInAnotherOrder(t *testing.T) {
 	log, dir := open(t, "x_a,action,reward,propensity\n1,up,1,0.5\n2,down,0,0.25\n0,up,0,0.5\n3,left,1,0.25\n")
 	actions := log.Actions
 	enc, err := features.New(features.Encoder{Names: log.Names(), Scale: []float64{1}})
@@ -91,7 +91,7 @@ func TestFromPolicy(t *testing.T) {
 }
 
 // Ridge predicts from the named values of a log: rewards that a feature decides.
-func TestRidgeOfNames(t *testing.T) {
+func TestRidge_LearnsFromNamedValues(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("x_a,action,reward,propensity\n")
 	for range 200 {

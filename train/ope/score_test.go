@@ -72,7 +72,7 @@ func same(t *testing.T, path string, p *policyfile.Policy, log *logs.Log) {
 }
 
 // Scores in every format are what the policy plays, row by row, for any number of threads.
-func TestWriteScores(t *testing.T) {
+func TestWriteScores_WritesWhatThePolicyPlaysInEveryFormat(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
 	var text strings.Builder
 	text.WriteString("decision_id,x_a,x_town,action,reward,propensity\n")
@@ -127,7 +127,7 @@ func TestWriteScores(t *testing.T) {
 }
 
 // Sets are listed as rows offer them; of a catalogue of more than 100 actions the logged one is written, and all where they are asked for.
-func TestWriteScoresItems(t *testing.T) {
+func TestWriteScores_ListsWhatRowsOffer(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -212,7 +212,7 @@ func TestWriteScoresItems(t *testing.T) {
 }
 
 // What does not fit is refused before anything is written, and what is there stays.
-func TestWriteScoresRefuses(t *testing.T) {
+func TestWriteScores_RefusesBeforeAnythingIsWritten(t *testing.T) {
 	log, dir := open(t, "x_a,x_town,x_hour,action,reward,propensity\n1,Bonn,3,up,1,0.5\n2,Ulm,4,down,0,0.25\n")
 	path := filepath.Join(dir, "s.csv")
 	if err := os.WriteFile(path, []byte("before"), 0o644); err != nil {

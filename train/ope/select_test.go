@@ -46,7 +46,7 @@ func always(name string, a int) ope.Target {
 }
 
 // The bounds of m targets are those of one at δ/m each, at each Γ; the first of them is selected.
-func TestSelectShares(t *testing.T) {
+func TestSelect_DividesDeltaAmongTargets(t *testing.T) {
 	l := shop(rand.New(rand.NewPCG(1, 1)), 600, third, third, func(_, _ float64, a int) float64 { return [3]float64{.2, .5, .8}[a] })
 	targets := []ope.Target{always("a", 0), always("b", 1), always("c", 2), ope.Uniform()}
 	for _, gamma := range []float64{0, 1.2} {
@@ -79,7 +79,7 @@ func TestSelectShares(t *testing.T) {
 
 // What is selected by its bounds may not be what has the largest estimate; what nobody vouches for is never selected;
 // what contradicts the log is not shipped.
-func TestSelectWithheld(t *testing.T) {
+func TestSelect_WithholdsTargetsOfUnknownOrigin(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	l := shop(r, 600, third, third, func(_, _ float64, a int) float64 { return [3]float64{.2, .5, .8}[a] })
 	unknown := always("unknown", 2)
@@ -133,7 +133,7 @@ func TestSelectWithheld(t *testing.T) {
 
 // Propensities that are off by Γ as is worst for the log: where no target earns more than the logging policy and all
 // look better, at Γ one is shipped as rarely as δ says; at Γ = 1 the log is refused or doubted, or would ship in most cases.
-func TestSelectGamma(t *testing.T) {
+func TestSelect_ShipsAtGammaAsRarelyAsItSays(t *testing.T) {
 	const gamma, trials = 1.3, 50
 	pi0 := [3]float64{.3, .3, .4}
 	logged := [3]float64{(1 - .4/gamma) / 2, (1 - .4/gamma) / 2, .4 / gamma}

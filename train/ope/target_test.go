@@ -50,7 +50,7 @@ func read(name, text string, log *logs.Log) (ope.Target, error) {
 	return ope.ReadTarget("t", r, log)
 }
 
-func TestReadTarget(t *testing.T) {
+func TestReadTarget_ReadsEveryLayout(t *testing.T) {
 	byRow := []float64{0.1, 0.9, 1, 0, 0.25, 0.75}
 	for _, c := range []struct {
 		name, file, text string
@@ -104,7 +104,7 @@ func TestReadTarget(t *testing.T) {
 	}
 }
 
-func TestReadTargetErrors(t *testing.T) {
+func TestReadTarget_SaysWhatIsWrong(t *testing.T) {
 	log := decided(t, true)
 	for _, c := range []struct{ name, file, text, says string }{
 		{"empty", "t.csv", "", "empty"},
@@ -141,7 +141,7 @@ func TestReadTargetErrors(t *testing.T) {
 }
 
 // Columns by number do not fit names in an order that nobody gave.
-func TestReadTargetByNumber(t *testing.T) {
+func TestReadTarget_RefusesNumbersForUnorderedNames(t *testing.T) {
 	for _, c := range []struct {
 		actions []string
 		refused bool
@@ -193,7 +193,7 @@ func FuzzReadTarget(f *testing.F) {
 
 // A file of predicted rewards is a model of the reward, in the log's units, by decision_id or in order; numbers that are
 // not finite, or too few, are refused.
-func TestReadModel(t *testing.T) {
+func TestReadModel_ReadsPredictedRewardsInTheLogsUnits(t *testing.T) {
 	model := func(name, text string, log *logs.Log) (ope.Model, error) {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // A log of other units gives the same estimates in these units, a guarantee that is the same, and the same decision; what is in units
 // already stays as it is.
-func TestInUnits(t *testing.T) {
+func TestUnits_ChangeNoDecision(t *testing.T) {
 	var rows []logs.Decision
 	draw := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {

@@ -72,7 +72,7 @@ func TestAncestors_NeverCertifyLaterPolicies(t *testing.T) {
 
 // Whoever states a guarantee asks the judge: rows that taught a policy certify it through
 // no door of the library.
-func TestEveryDoor(t *testing.T) {
+func TestGuarantees_AreRefusedWhereRowsTaughtThePolicy(t *testing.T) {
 	w := world{seed: 1, ids: true, full: true}
 	log := w.log(t, 1200)
 	l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(1), Scaling: unit})

@@ -124,7 +124,7 @@ func TestChunks_CertifyOneComponentEach(t *testing.T) {
 
 // A mixture is where the next round starts, and none of its rows certify. Where nothing better is learned the mixture
 // is kept, with the new floor, and what certified is stated again from the file.
-func TestMixtureAsPrior(t *testing.T) {
+func TestMixture_IsWhereTheNextRoundStarts(t *testing.T) {
 	w := world{seed: 1, ids: true, full: true}
 	first := policy(t, mustLearn(t, w.log(t, 1500), pipeline.Options{Seed: 1, Settings: settings(2), Scaling: unit, Floor: .2}))
 	w.seed = 2
@@ -174,7 +174,7 @@ func TestMixtureAsPrior(t *testing.T) {
 }
 
 // What is not alike at all times, or too little, is not learned in chunks.
-func TestWhenChunks(t *testing.T) {
+func TestChunks_AreLearnedOnlyFromManySimilarRows(t *testing.T) {
 	drifts := func(n int) *logs.Log {
 		log := world{seed: 1, ids: true, full: true, times: true}.log(t, n)
 		log.Cost = slices.Clone(log.Cost)

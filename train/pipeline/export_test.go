@@ -102,7 +102,7 @@ func TestExport_LearnsThePolicyOfCompare(t *testing.T) {
 }
 
 // A log that cannot be written leaves nothing.
-func TestExportNowhere(t *testing.T) {
+func TestExport_LeavesNothingWhereItFails(t *testing.T) {
 	task := problem(t, filepath.Join("..", "..", "testdata", "mnist"))
 	dir := t.TempDir()
 	for _, name := range []string{"log.txt", "none/log.csv"} {

@@ -21,7 +21,7 @@ func (c counted) Row64(i int, dst []float64) {
 
 // A check of held contexts does not read them again where all norms are finite, and does where they are not: a feature that is
 // not finite is found, also one that is so in 32 bits alone.
-func TestHeldFinite(t *testing.T) {
+func TestHeld_FindsFeaturesThatAreNotFinite(t *testing.T) {
 	for _, c := range []struct {
 		v       float64
 		rounded bool

@@ -183,7 +183,7 @@ func (m *market) learn(t testing.TB, log, items string, o pipeline.Options) (*pi
 
 // From a file of sets, and from one of a catalogue with logged propensities alone, the recipe learns a policy that earns at least 90 % of what can be
 // had, of items that the log never showed, too; what is guaranteed is below what it earns.
-func TestLearnItems(t *testing.T) {
+func TestLearn_OfItemsEarnsNearlyTheBest(t *testing.T) {
 	m := newMarket(1, 120, 60, 12)
 	scaling := logs.Scaling{Intercept: true, Unit: true}
 	for _, catalogue := range []bool{false, true} {
@@ -230,7 +230,7 @@ func TestLearnItems(t *testing.T) {
 
 // From few rows, of numbers whose means are far from 0, too, the recipe's defaults learn nearly all: what they would
 // lose by contexts of norm 1, by features between −1 and 1, or by taking the luckiest of five learners.
-func TestLearnFewSets(t *testing.T) {
+func TestLearn_OfFewSetsEarnsNearlyTheBest(t *testing.T) {
 	for _, far := range []float64{0, 30} {
 		var earned, possible float64
 		for seed := range uint64(3) {
@@ -253,7 +253,7 @@ func TestLearnFewSets(t *testing.T) {
 const fewSets = .876 // .886 of what is to be had; .866 by the luckiest, .846 by norm 1, .22 between −1 and 1
 
 // What has no meaning for actions with features is refused with the reason.
-func TestLearnItemsRefuses(t *testing.T) {
+func TestLearn_OfItemsRefusesWhatHasNoMeaning(t *testing.T) {
 	m := newMarket(1, 30, 20, 5)
 	log, items := m.write(t, 2, 400, true)
 	for want, o := range map[string]pipeline.Options{

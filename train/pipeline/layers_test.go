@@ -221,7 +221,7 @@ func TestConvolutions_LearnWhatLinearPoliciesCannot(t *testing.T) {
 
 // Objectives learn layers along where there is no posterior, and take them frozen where there
 // is one.
-func TestLayeredObjectives(t *testing.T) {
+func TestLayers_AreLearnedAndCertified(t *testing.T) {
 	log := productLog(t, 2500, 1, nil)
 	for _, c := range []struct {
 		o         pipeline.Options
@@ -257,7 +257,7 @@ func TestLayeredObjectives(t *testing.T) {
 	}
 }
 
-func TestLayersRefused(t *testing.T) {
+func TestLayers_AreRefusedWithTheReason(t *testing.T) {
 	log := productLog(t, 400, 1, nil)
 	lib := library.Standard()
 	lib.Representations = append(lib.Representations, library.Representation{Name: "gated", Make: func([]string) (objectives.Representation, error) {
@@ -283,7 +283,7 @@ func TestLayersRefused(t *testing.T) {
 }
 
 // A training that stops early keeps the layers of the epoch before, as the policy.
-func TestLayersStopped(t *testing.T) {
+func TestLayers_OfAnEarlyStopAreThoseOfThePolicy(t *testing.T) {
 	log := productLog(t, 600, 1, nil)
 	o := pipeline.Options{Objective: "risk", Seed: 1, MinESS: 420, Settings: train.Settings{Epochs: 60, LayerRate: .01, Representation: "mlp=32"}}
 	l := mustLearn(t, log, o)

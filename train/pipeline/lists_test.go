@@ -13,7 +13,7 @@ import (
 
 // A policy file whose lists of the rows that taught it were cut or emptied, with the digest made anew, is never certified as
 // better, on the log that taught it or on another.
-func TestCutLists(t *testing.T) {
+func TestCutListsOfRows_AreNeverCertified(t *testing.T) {
 	w := world{seed: 3}
 	log, later := w.log(t, 1500), world{seed: 4}.log(t, 1500)
 	l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(2), Scaling: unit})

@@ -85,7 +85,7 @@ func policy(t *testing.T, l *pipeline.Learned) *policyfile.Policy {
 
 // From a file the recipe learns what it learns from memory, on the same rows in the
 // same order.
-func TestFromFile(t *testing.T) {
+func TestLearn_FromAFileEqualsFromMemory(t *testing.T) {
 	task := problem(t, filepath.Join("..", "..", "testdata", "mnist"))
 	path := filepath.Join(t.TempDir(), "log.parquet")
 	export(t, path, task)
@@ -170,7 +170,7 @@ func (c chosen) Row32(i int, dst []float32) {
 }
 
 // With OPL_LONG=1: the whole of MNIST, from a file, against the rewards of compare.
-func TestWholeMNIST(t *testing.T) {
+func TestLearn_OfWholeMNISTEarnsAsCompareDoes(t *testing.T) {
 	if os.Getenv("OPL_LONG") == "" {
 		return
 	}

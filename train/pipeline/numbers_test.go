@@ -18,7 +18,7 @@ import (
 
 // What is guaranteed of policies of numbers, of the reward or the gain, is false in at most δ of the logs of worlds whose
 // truth is known, by more than chance in 37 of 500 (OPL_LOGS=500); and policies earn more than what logged them.
-func TestPromiseNumbers(t *testing.T) {
+func TestNumbers_KeepTheirPromise(t *testing.T) {
 	long.Test(t)
 	n := 1
 	if v, err := strconv.Atoi(os.Getenv("OPL_LOGS")); err == nil {

@@ -47,7 +47,7 @@ func clinic(t *testing.T, n int, seed uint64) *logs.Log {
 }
 
 // A guardrail changes what is learned, by the rows that teach, and the certificate says what it came to.
-func TestLearnOutcomes(t *testing.T) {
+func TestLearn_TradesRewardForAGuardrail(t *testing.T) {
 	learn := func(l *logs.Log, all ...provenance.Requirement) *pipeline.Learned {
 		t.Helper()
 		out, err := pipeline.Learn(context.Background(), library.Standard(), l,

@@ -192,7 +192,7 @@ func mustCertify(t *testing.T, p *policyfile.Policy, log *logs.Log, o options) p
 
 // A log is learned from and certified; its file is certified again on the same log to
 // the same guarantee, and on a later one to a better; both hold.
-func TestLearnAndCertify(t *testing.T) {
+func TestLearn_CertifiesAndHoldsOnALaterLog(t *testing.T) {
 	for _, w := range []world{{full: true, ids: true}, {ids: true}, {full: true}, {times: true}} {
 		w.seed = 1
 		log := w.log(t, 2500)
@@ -254,7 +254,7 @@ func TestLearnAndCertify(t *testing.T) {
 }
 
 // A propensity of 0 for an action that was not logged does no harm.
-func TestNoSupport(t *testing.T) {
+func TestLearn_TakesPropensitiesOfZero(t *testing.T) {
 	l := mustLearn(t, world{seed: 1, ids: true, full: true, never: true}.log(t, 3000), pipeline.Options{Seed: 1, Settings: settings(3), Scaling: unit})
 	real := truth(t, policy(t, l))
 	if !(l.Certificate.Guaranteed() > .3 && l.Certificate.Guaranteed() < real) || l.Certificate.Statement().Missing != nil {

@@ -198,7 +198,7 @@ func mixed(r *rand.Rand, n, d, c int) (x regress.Matrix, y []float64, group []in
 }
 
 // Two rounds on small data are those of a program that tries every split.
-func TestBoostNaive(t *testing.T) {
+func TestBoost_EqualsAPlainSearchOfSplits(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(31, seed))
 		const n = 150
@@ -246,7 +246,7 @@ func TestBoostNaive(t *testing.T) {
 }
 
 // Threads change no bit; actions are learned as if alone, but for where they begin.
-func TestBoostDeterministic(t *testing.T) {
+func TestBoost_IsTheSameForAnyNumberOfThreads(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 9))
 	const n, k = 2500, 3
 	x, y, group := mixed(r, n, 4, 12)
@@ -277,7 +277,7 @@ func TestBoostDeterministic(t *testing.T) {
 }
 
 // An action of few rows stays at a mean that is shrunk to that of all; nothing to learn is learned from noise.
-func TestBoostSmall(t *testing.T) {
+func TestBoost_ShrinksActionsOfFewRowsAndRefusesBadData(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 10))
 	const n = 1000
 	x := random(r, n, 5)

@@ -82,7 +82,7 @@ func TestLogistic_MinimizesItsLossForEveryPenalty(t *testing.T) {
 	}
 }
 
-func TestMultinomialAndConditional(t *testing.T) {
+func TestConditional_EqualsMultinomial(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 2))
 	const n, d, k = 600, 3, 4
 	x, o := random(r, n, d), regress.Options{Weight: numbers(n, r.Float64), Offset: numbers(n*k, r.NormFloat64),

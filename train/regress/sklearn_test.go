@@ -19,7 +19,7 @@ import (
 
 // At equal settings held-out log-loss is that of scikit-learn's HistGradientBoostingClassifier within 2 %, on numbers
 // that matter in steps, in products and not at all, on many zeros, few rows, and a category.
-func TestBoostSklearn(t *testing.T) {
+func TestBoost_PredictsAsWellAsScikitLearn(t *testing.T) {
 	long.Test(t)
 	const python = "/usr/bin/python3"
 	if err := exec.Command(python, "-c", "import sklearn").Run(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"opl/train/bench/worlds"
 )
 
-func TestReadClasses(t *testing.T) {
+func TestReadClasses_SplitsRowsAndRefusesOtherFiles(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("size,class,colour\n")
 	for i := range 40 {

@@ -163,7 +163,7 @@ func TestJoin_TakesTheFirstOrTheLastOfDuplicates(t *testing.T) {
 	}
 }
 
-func TestBadFiles(t *testing.T) {
+func TestJoin_RefusesBadFiles(t *testing.T) {
 	good := servedLog(t, `{"context":{"age":3},"decision_id":"d"}`)
 	b, err := os.ReadFile(good)
 	if err != nil {
@@ -228,7 +228,7 @@ func TestBadFiles(t *testing.T) {
 }
 
 // Lines longer than the buffer are read whole.
-func TestLongLines(t *testing.T) {
+func TestLines_LongerThanTheBufferAreReadWhole(t *testing.T) {
 	f, err := openFile(write(t, "l", strings.Repeat("x", 3<<20)+"\n"+strings.Repeat("y", 1<<20)+"\n\x00\x00z\n\x00rest"))
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func TestJoin_ReadsSeveralFilesAsOneLog(t *testing.T) {
 }
 
 // A flipped bit never gives another row.
-func TestFlippedBits(t *testing.T) {
+func TestFlippedBits_NeverGiveAnotherRow(t *testing.T) {
 	b, err := os.ReadFile(servedLog(t, `{"context":{"age":1},"decision_id":"a"}`, `{"context":{"age":2},"decision_id":"b"}`))
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 // Outcomes come in columns beside the reward or in files of their own, each at its own time; what came too late, or
 // never, is missing; and the log that is written has them in every format.
-func TestJoinOutcomes(t *testing.T) {
+func TestJoin_TakesOutcomesAtTheirOwnTimes(t *testing.T) {
 	log := servedLog(t, `{"context":{"age":3},"decision_id":"d1"}`, `{"context":{"age":4},"decision_id":"d2"}`,
 		`{"context":{"age":5},"decision_id":"d3"}`)
 	now := time.Now().UTC()

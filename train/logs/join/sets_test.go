@@ -18,7 +18,7 @@ const (
 )
 
 // What was offered comes with the decision, and the log that is written is read again.
-func TestJoinSets(t *testing.T) {
+func TestJoin_KeepsWhatWasOffered(t *testing.T) {
 	rewards := write(t, "r.csv", "decision_id,reward\nd1,1\nd2,0\n")
 	catalogue := write(t, "c.csv", "action,z_price\na,1\nb,2\nc,3\n")
 	read, err := logs.ReadCatalogue(catalogue)
