@@ -129,7 +129,7 @@ func TestConv_ComputesTheFormulaAndItsTransposes(t *testing.T) {
 	}
 }
 
-func TestConvRefuses(t *testing.T) {
+func TestConv_RefusesShapesThatDoNotFit(t *testing.T) {
 	g := graph.New(tensor.Float64)
 	x, w := g.Input("x", 2, 12), g.Input("w", 3, 4)
 	good := kernel.Convolution{Height: 4, Width: 3, Channels: 1, Size: 2}
@@ -158,7 +158,7 @@ func TestConvRefuses(t *testing.T) {
 
 // Equal numbers have their derivative at the first; infinities and NaN come out, and what is left
 // over at the border has none.
-func TestMaxPoolExtremes(t *testing.T) {
+func TestMaxPool_TakesTiesInfinitiesAndNaN(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, dt := range dtypes {
 		p := kernel.Pooling{Height: 3, Width: 5, Channels: 1, Size: 2}
@@ -182,7 +182,7 @@ func TestMaxPoolExtremes(t *testing.T) {
 }
 
 // Squares of any size find the maximum where the fast ones do.
-func TestPoolingSizes(t *testing.T) {
+func TestPooling_OfAnySizeFindsTheMaximum(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for size := 1; size < 5; size++ {
 		p := kernel.Pooling{Height: 2*size + 1, Width: 3 * size, Channels: 3, Size: size}

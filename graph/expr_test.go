@@ -20,7 +20,7 @@ func lineBefore() string {
 	return fmt.Sprintf("graph/expr_test.go:%d: ", line-1)
 }
 
-func TestErrorsAreLocated(t *testing.T) {
+func TestErrors_NameTheLineThatBuiltTheExpression(t *testing.T) {
 	g := graph.New(tensor.Float64)
 	x, y := g.Input("x", 2, 3), g.Input("y", 3)
 
@@ -57,7 +57,7 @@ func TestFail_NamesTheCallersLine(t *testing.T) {
 }
 
 // Every error of building is one of the Expr, located in this file.
-func TestBuildErrors(t *testing.T) {
+func TestBuild_ReportsEveryMisuse(t *testing.T) {
 	other := graph.New(tensor.Float64)
 	for what, c := range map[string]struct {
 		f    func(g *graph.Graph, m, v, s graph.Expr) graph.Expr // [2×3], [3], ()
@@ -157,7 +157,7 @@ func TestExpr_KnowsItsShapeAndText(t *testing.T) {
 	}
 }
 
-func TestDependsOn(t *testing.T) {
+func TestDependsOn_FollowsOperands(t *testing.T) {
 	g := graph.New(tensor.Float64)
 	x, y := g.Input("x", 2), g.Input("y", 2)
 	z := x.Exp().Sum()
@@ -172,7 +172,7 @@ func TestDependsOn(t *testing.T) {
 }
 
 // A panic of Gorgonia's is an error; one in a function of the user's is his.
-func TestApplyPanics(t *testing.T) {
+func TestApply_TurnsGorgoniasPanicsIntoErrors(t *testing.T) {
 	g := graph.New(tensor.Float64)
 	x := g.Input("x", 2)
 	theirs := graph.Apply(func(ns ...*G.Node) (*G.Node, error) {
@@ -203,7 +203,7 @@ func TestApplyPanics(t *testing.T) {
 
 // An operation of the user's own is differentiated by its SymDiff, between
 // operations of this package.
-func TestApplyOp(t *testing.T) {
+func TestApplyOp_DifferentiatesAnOwnOperation(t *testing.T) {
 	runs := 0
 	q := param("x", []float64{-1, .5, 2}, 3)
 	p := run(t, func(g *graph.Graph) graph.Expr {
@@ -255,7 +255,7 @@ func (f faulty) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	panic("own bug")
 }
 
-func TestFaultyDerivatives(t *testing.T) {
+func TestApplyOp_ReportsFaultyDerivatives(t *testing.T) {
 	compile := func(how string) error {
 		g := graph.New(tensor.Float64)
 		x := graph.ApplyOp(faulty{slopedCube{cube{times: 3}}, how}, g.Param(param("x", []float64{1, 2}, 2)))

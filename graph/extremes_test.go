@@ -38,7 +38,7 @@ func evaluate(t testing.TB, dt tensor.Dtype, xs []float64, shape []int, f func(x
 }
 
 // Scores of ±1e4, alone, tied and mixed, have right values and gradients.
-func TestSoftmaxExtremes(t *testing.T) {
+func TestSoftmax_IsRightAtExtremeScores(t *testing.T) {
 	x := []float64{
 		1e4, -1e4, 0,
 		-1e4, -1e4, -1e4,
@@ -85,7 +85,7 @@ func TestSoftmaxExtremes(t *testing.T) {
 	}
 }
 
-func TestElementwiseExtremes(t *testing.T) {
+func TestElementwise_IsRightAtExtremes(t *testing.T) {
 	logPhi := func(x float64) float64 { // x ≪ 0
 		return -x*x/2 - math.Log(-x) - math.Log(2*math.Pi)/2 + math.Log1p(-1/(x*x)+3/(x*x*x*x)-15/math.Pow(x, 6))
 	}
@@ -151,7 +151,7 @@ func TestElementwiseExtremes(t *testing.T) {
 }
 
 // Best is the first of the smallest entries, for value and derivative.
-func TestBestTies(t *testing.T) {
+func TestBest_TakesTheFirstOfTies(t *testing.T) {
 	for _, c := range []struct {
 		x, dx []float64
 		y     float64
@@ -193,7 +193,7 @@ func scores(r, k int) (z, index []float64) {
 // The operation GaussianQuadrature is the quadrature composed of others,
 //
 //	π_a = h Σ_j exp(log φ(u_a) + Σ_{k≠a} log Φ(u_k)),   u_k = t_j − z_k
-func TestGaussianQuadratureIsComposed(t *testing.T) {
+func TestGaussianQuadrature_EqualsComposedOperations(t *testing.T) {
 	const nodes, low, h = 65, -6., 14. / 64
 	for _, c := range gaussianCases {
 		z, index := scores(c.r, c.k)
@@ -234,7 +234,7 @@ func TestGaussianQuadratureIsComposed(t *testing.T) {
 // The operation GaussianMonteCarlo is the estimate composed of others,
 //
 //	π_a = 1/S Σ_s exp(Σ_k log Φ(ε_s + z_a − z_k) − log Φ(ε_s))
-func TestGaussianMonteCarloIsComposed(t *testing.T) {
+func TestGaussianMonteCarlo_EqualsComposedOperations(t *testing.T) {
 	const draws = 6
 	for _, c := range gaussianCases {
 		z, index := scores(c.r, c.k)
@@ -257,7 +257,7 @@ func TestGaussianMonteCarloIsComposed(t *testing.T) {
 }
 
 // Scores of ±1e4 leave a Gaussian policy finite, with its ties even.
-func TestGaussianExtremes(t *testing.T) {
+func TestGaussian_StaysFiniteAtExtremeScores(t *testing.T) {
 	z := []float64{1e4, -1e4, 0, -1e4, -1e4, -1e4, 1e4, 1e4, -1e4}
 	want := []float64{1, 0, 0, 1. / 3, 1. / 3, 1. / 3, .5, .5, 0}
 	direction := values(9, 1)

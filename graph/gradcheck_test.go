@@ -144,7 +144,7 @@ func atof(s string) float64 {
 
 // The gradient of any formula is that of central differences, and a program
 // that ran on other inputs before gives the bits of a fresh one.
-func TestRandomFormulas(t *testing.T) {
+func TestFormulas_HaveTheGradientsOfDifferences(t *testing.T) {
 	formulas := uint64(300)
 	if testing.Short() {
 		formulas = 50
@@ -187,7 +187,7 @@ func TestRandomFormulas(t *testing.T) {
 }
 
 // GradCheck finds a wrong derivative and says where.
-func TestGradCheckFinds(t *testing.T) {
+func TestGradCheck_FindsAWrongDerivative(t *testing.T) {
 	for times, wrong := range map[int]bool{3: false, 2: true, 4: true} {
 		p := compile(t, func(g *graph.Graph) graph.Expr {
 			good := g.Param(param("good", []float64{1, 2, 3}, 3))
@@ -213,7 +213,7 @@ func TestGradCheckFinds(t *testing.T) {
 	}
 }
 
-func TestGradCheckLeavesNoTrace(t *testing.T) {
+func TestGradCheck_LeavesNoTrace(t *testing.T) {
 	q, r := param("q", values(6, 1), 2, 3), param("r", []float64{.5})
 	p := compile(t, func(g *graph.Graph) graph.Expr {
 		x := g.Param(q).Mul(g.Noise("eps", graph.Gaussian, 2, 3))
@@ -247,7 +247,7 @@ func TestGradCheckLeavesNoTrace(t *testing.T) {
 	}
 }
 
-func TestGradCheckEntries(t *testing.T) {
+func TestGradCheck_ChecksAtMostTheEntriesAskedFor(t *testing.T) {
 	p := compile(t, func(g *graph.Graph) graph.Expr {
 		return g.Param(param("q", values(10, 1), 10)).Exp().Sum().Add(g.Param(param("one", []float64{1})).Exp())
 	})
@@ -262,7 +262,7 @@ func TestGradCheckEntries(t *testing.T) {
 	}
 }
 
-func TestGradCheckRefuses(t *testing.T) {
+func TestGradCheck_RefusesWhatItCannotCheck(t *testing.T) {
 	g := graph.New(tensor.Float32)
 	p, err := g.Compile(g.Param(graph.NewParam("x", tensor.Float32, []float64{1})).Exp())
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // Operations.
 
 // Gorgonia takes the maximum of a row from element [0,0] of the whole tensor on.
-func TestHazardSoftmaxRowMaximum(t *testing.T) {
+func TestHazard_SoftmaxTakesTheMaximumOfEachRow(t *testing.T) {
 	x := []float64{1000, 999, 0, 1, -1000, -1001}
 	half := 1 / (1 + math.Exp(-1))
 	want := []float64{half, 1 - half, 1 - half, half, half, 1 - half}
@@ -37,7 +37,7 @@ func TestHazardSoftmaxRowMaximum(t *testing.T) {
 }
 
 // The hash of Gorgonia's softmax omits whether it is the logarithm.
-func TestHazardSoftmaxAndLogSoftmaxMerged(t *testing.T) {
+func TestHazard_SoftmaxAndLogSoftmaxStayTwoNodes(t *testing.T) {
 	x := []float64{0, math.Log(3)}
 	want := []float64{.25, .75, math.Log(.25), math.Log(.75)}
 	p := run(t, func(g *graph.Graph) graph.Expr {
@@ -52,7 +52,7 @@ func TestHazardSoftmaxAndLogSoftmaxMerged(t *testing.T) {
 }
 
 // Gorgonia's Log rewrites the softmax that it is applied to, for all its users.
-func TestHazardLogOfSoftmax(t *testing.T) {
+func TestHazard_LogLeavesTheSoftmaxAsItIs(t *testing.T) {
 	x := []float64{0, math.Log(3)}
 	want := []float64{.25, .75, math.Log(.25), math.Log(.75)}
 	p := run(t, func(g *graph.Graph) graph.Expr {
@@ -69,7 +69,7 @@ func TestHazardLogOfSoftmax(t *testing.T) {
 
 // Gorgonia's Reshape shares memory with its operand, which a later operation
 // then overwrites, be it a parameter.
-func TestHazardReshapeAliases(t *testing.T) {
+func TestHazard_ReshapeSharesNoMemory(t *testing.T) {
 	xs := []float64{1, 2, 3, 4}
 	q := param("x", xs, 2, 2)
 	p := run(t, func(g *graph.Graph) graph.Expr {
@@ -92,7 +92,7 @@ func TestHazardReshapeAliases(t *testing.T) {
 }
 
 // The gradients of Gorgonia's broadcasts go through aliasing reshapes.
-func TestHazardBroadcastGradient(t *testing.T) {
+func TestHazard_BroadcastsHaveTheirGradients(t *testing.T) {
 	p := run(t, func(g *graph.Graph) graph.Expr {
 		x := g.Param(param("x", values(6, 1), 3, 2))
 		rows := g.Param(param("rows", values(3, 2), 3))
@@ -105,7 +105,7 @@ func TestHazardBroadcastGradient(t *testing.T) {
 }
 
 // Gorgonia's Sum is wrong along axis 2 of four.
-func TestHazardSumAxis(t *testing.T) {
+func TestHazard_SumsAreRightAlongEachAxis(t *testing.T) {
 	xs := []float64{1, 2, 3, 4, 5, 6}
 	for axis, want := range [][]float64{{5, 7, 9}, {6, 15}} {
 		p := run(t, func(g *graph.Graph) graph.Expr {
@@ -135,7 +135,7 @@ func TestHazardSumAxis(t *testing.T) {
 }
 
 // Gorgonia's Pow computes x^y·log x even for a constant exponent: NaN at 0.
-func TestHazardPowAtZero(t *testing.T) {
+func TestHazard_PowIsFiniteAtZero(t *testing.T) {
 	xs := []float64{0, 1, 4}
 	for _, c := range []struct {
 		c           float64
@@ -156,7 +156,7 @@ func TestHazardPowAtZero(t *testing.T) {
 
 // What stands in for InverseSqrt, Log2, ByIndices and OuterProd, whose gradients
 // are wrong or fail.
-func TestHazardWrongGradients(t *testing.T) {
+func TestHazard_SubstitutesHaveTheirGradients(t *testing.T) {
 	for name, f := range map[string]func(x graph.Expr) graph.Expr{
 		"1/√x": func(x graph.Expr) graph.Expr {
 			return x.Graph().Const("1", []float64{1}).Div(x.Square().Plus(1).Sqrt())
@@ -174,7 +174,7 @@ func TestHazardWrongGradients(t *testing.T) {
 }
 
 // Gorgonia hashes the bounds of a slice as bytes: [0:2] and [256:258] are one.
-func TestHazardSliceHash(t *testing.T) {
+func TestHazard_EntriesFarApartAreTwoNodes(t *testing.T) {
 	xs := make([]float64, 300)
 	for i := range xs {
 		xs[i] = float64(i)
@@ -193,7 +193,7 @@ func TestHazardSliceHash(t *testing.T) {
 }
 
 // MaxBetween and MinBetween of Gorgonia take no scalar.
-func TestHazardMaxBetweenScalar(t *testing.T) {
+func TestHazard_AtLeastTakesScalars(t *testing.T) {
 	for _, shape := range [][]int{{}, {3}, {3, 2}} {
 		p := run(t, func(g *graph.Graph) graph.Expr {
 			x := g.Param(param("x", values(size(shape), 5), shape...))
@@ -207,7 +207,7 @@ func TestHazardMaxBetweenScalar(t *testing.T) {
 }
 
 // The operations that Gorgonia has right are right through Apply as well.
-func TestHazardFree(t *testing.T) {
+func TestHazard_ApplyKeepsRightOperationsRight(t *testing.T) {
 	one := func(f func(*G.Node) (*G.Node, error)) func(...*G.Node) (*G.Node, error) {
 		return func(ns ...*G.Node) (*G.Node, error) { return f(ns[0]) }
 	}
@@ -234,7 +234,7 @@ func TestHazardFree(t *testing.T) {
 // Graphs.
 
 // Two inputs of one name, type and shape become one node.
-func TestHazardDuplicateNames(t *testing.T) {
+func TestHazard_ANameIsTakenOnce(t *testing.T) {
 	declare := map[string]func(g *graph.Graph) graph.Expr{
 		"input":     func(g *graph.Graph) graph.Expr { return g.Input("x", 2) },
 		"constant":  func(g *graph.Graph) graph.Expr { return g.Const("x", []float64{1, 2}, 2) },
@@ -266,7 +266,7 @@ func TestHazardDuplicateNames(t *testing.T) {
 }
 
 // Large constants print elided, and Gorgonia keys constants by what they print.
-func TestHazardElidedConstants(t *testing.T) {
+func TestHazard_LargeConstantsAreToldApart(t *testing.T) {
 	const n = 1000
 	a, b := make([]float64, n), make([]float64, n)
 	b[n/2] = 1
@@ -287,7 +287,7 @@ func TestHazardElidedConstants(t *testing.T) {
 
 // Gorgonia computes nodes of one 32-bit hash once, whatever they are. The names
 // were found by search.
-func TestHazardHashCollision(t *testing.T) {
+func TestHazard_CollidingHashesAreToldApart(t *testing.T) {
 	hash := func(x graph.Expr) uint32 {
 		n, err := x.Node()
 		if err != nil {
@@ -362,7 +362,7 @@ func TestHazardHashCollision(t *testing.T) {
 }
 
 // gorgonia.Grad called twice on a graph returns the first cost's gradient.
-func TestHazardGradTwice(t *testing.T) {
+func TestHazard_EachCostHasItsOwnGradient(t *testing.T) {
 	q := param("x", []float64{1, 2}, 2)
 	square := run(t, func(g *graph.Graph) graph.Expr { return g.Param(q).Square().Sum() })
 	triple := run(t, func(g *graph.Graph) graph.Expr { return g.Param(q).Scale(3).Sum() })
@@ -393,7 +393,7 @@ func TestHazardGradTwice(t *testing.T) {
 }
 
 // A gradient that nobody asked for is not even built.
-func TestHazardPruned(t *testing.T) {
+func TestHazard_UnusedGradientsAreNotBuilt(t *testing.T) {
 	var runs, symDiffs int
 	var x graph.Expr
 	theta := param("theta", values(6, 1), 2, 3)
@@ -429,7 +429,7 @@ func TestHazardPruned(t *testing.T) {
 }
 
 // Gorgonia takes shape (3) for (1,3).
-func TestHazardVectorAsRow(t *testing.T) {
+func TestHazard_AVectorIsNoRow(t *testing.T) {
 	g := graph.New(tensor.Float64)
 	v, row, col, m := g.Input("v", 3), g.Input("row", 1, 3), g.Input("col", 3, 1), g.Input("m", 2, 3)
 	for name, x := range map[string]graph.Expr{
@@ -449,7 +449,7 @@ func TestHazardVectorAsRow(t *testing.T) {
 // Running.
 
 // With dual values Adam's Step can zero the constant 1 of the whole process.
-func TestHazardSharedConstantOne(t *testing.T) {
+func TestHazard_StepsLeaveTheConstantOne(t *testing.T) {
 	q := param("x", []float64{1, 2}, 2)
 	r := param("y", []float64{1, 2}, 2)
 	sum := func(g *graph.Graph) graph.Expr { return g.Param(q).Add(g.Param(r)).Sum() }
@@ -478,7 +478,7 @@ func (v pair) Value() G.Value         { return v.q.Value }
 func (v pair) Grad() (G.Value, error) { return v.p.Grad(v.q), nil }
 
 // With dual values gradients add up over runs, those of evaluation included.
-func TestHazardDualValuesAccumulate(t *testing.T) {
+func TestHazard_GradientsDoNotAddUpOverRuns(t *testing.T) {
 	q := param("x", values(6, 1), 2, 3)
 	cost := func(g *graph.Graph) graph.Expr { return g.Param(q).LogSoftmax().Square().Sum() }
 	training, evaluation := compile(t, cost), compile(t, cost, graph.WithoutGradients())
@@ -495,7 +495,7 @@ func TestHazardDualValuesAccumulate(t *testing.T) {
 }
 
 // RunAll of Gorgonia without Reset returns the old values silently.
-func TestHazardRunWithoutReset(t *testing.T) {
+func TestHazard_EachRunComputesAnew(t *testing.T) {
 	p := compile(t, func(g *graph.Graph) graph.Expr { return g.Input("x", 2).Square().Sum() })
 	for _, x := range []float64{1, 2, 3} {
 		if err := p.Feed("x", []float64{x, x}); err != nil {
@@ -522,7 +522,7 @@ func TestHazardRunWithoutReset(t *testing.T) {
 }
 
 // Later instructions overwrite the value of an intermediate node.
-func TestHazardValueOverwritten(t *testing.T) {
+func TestHazard_NamedValuesAreKept(t *testing.T) {
 	p := compile(t, func(g *graph.Graph) graph.Expr {
 		x := g.Input("x", 3)
 		for _, name := range []string{"1", "2", "3", "4", "5"} {
@@ -548,7 +548,7 @@ func TestHazardValueOverwritten(t *testing.T) {
 }
 
 // Let of Gorgonia aliases the tensor, and takes views and other shapes.
-func TestHazardFeedAliases(t *testing.T) {
+func TestHazard_FeedCopiesItsValues(t *testing.T) {
 	p := compile(t, func(g *graph.Graph) graph.Expr { return g.Input("x", 1, 3).SumOver(1).Sum() })
 	xs := []float64{1, 2, 3}
 	if err := p.Feed("x", xs); err != nil {
@@ -566,7 +566,7 @@ func TestHazardFeedAliases(t *testing.T) {
 }
 
 // A view that is not contiguous makes products wrong.
-func TestHazardViews(t *testing.T) {
+func TestHazard_ViewsAreCopiedOrRefused(t *testing.T) {
 	view := tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float64{1, 2, 3, 4, 5, 6}))
 	part, err := view.Slice(nil, G.S(0, 2))
 	if err != nil {
@@ -597,7 +597,7 @@ func TestHazardViews(t *testing.T) {
 }
 
 // A last partial batch is a second program that shares the parameters.
-func TestHazardPartialBatch(t *testing.T) {
+func TestHazard_ProgramsOfTwoSizesShareParameters(t *testing.T) {
 	theta := param("theta", values(6, 1), 2, 3)
 	xs := values(5*3, 2)
 	batch := func(rows int) *graph.Program {
@@ -628,7 +628,7 @@ func TestHazardPartialBatch(t *testing.T) {
 
 // Separate graphs in separate goroutines give the same bits, also while they
 // share a parameter.
-func TestHazardConcurrentPrograms(t *testing.T) {
+func TestHazard_GoroutinesComputeTheSameBits(t *testing.T) {
 	theta := param("theta", values(12, 1), 4, 3)
 	work := func() (bits []float64) {
 		g := graph.New(tensor.Float64)
@@ -662,7 +662,7 @@ func TestHazardConcurrentPrograms(t *testing.T) {
 
 // Gorgonia's random nodes seed from the clock: noise here is an input, filled
 // from a seeded source, and stays as it is between runs.
-func TestHazardRandomNodes(t *testing.T) {
+func TestHazard_NoiseIsAnInputFromASeed(t *testing.T) {
 	f := func(g *graph.Graph) graph.Expr { return g.Noise("eps", graph.Gaussian, 4).Named("eps").Sum() }
 	p, again := compile(t, f), compile(t, f)
 	wantError(t, p.Run(), `"eps" was not fed`)
@@ -686,7 +686,7 @@ func TestHazardRandomNodes(t *testing.T) {
 // Operations of one's own.
 
 // Scalars arrive as *F64 and *F32: every elementwise operation takes all ranks.
-func TestHazardOwnOpScalars(t *testing.T) {
+func TestHazard_OperationsTakeScalars(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		for _, c := range opCases {
 			if c.want == nil || c.name == "Apply" {
@@ -705,7 +705,7 @@ func TestHazardOwnOpScalars(t *testing.T) {
 }
 
 // An operation's parameters are part of what it is.
-func TestHazardOwnOpParameters(t *testing.T) {
+func TestHazard_OperationsDifferByTheirParameters(t *testing.T) {
 	p := run(t, func(g *graph.Graph) graph.Expr {
 		x := g.Const("x", []float64{4}, 1)
 		cost := x.Sum()
@@ -726,7 +726,7 @@ func TestHazardOwnOpParameters(t *testing.T) {
 
 // No operation returns its operand or a buffer that is still read: naming every
 // value, which keeps each in a buffer of its own, changes no bit.
-func TestHazardSharedBuffers(t *testing.T) {
+func TestHazard_NoOperationReturnsASharedBuffer(t *testing.T) {
 	for seed := range uint64(60) {
 		var got [2][]float64
 		for i := range got {

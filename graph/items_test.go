@@ -53,7 +53,7 @@ func plainLogProb(flat, u []float64, a int) (logp float64, grad []float64) {
 
 // The fused log-probability and its gradient are those of the definition, by vector kernels and without
 // them, for catalogues around the sizes of blocks and batches around those of parts; threads change no bit.
-func TestItemLogProb(t *testing.T) {
+func TestItemLogProb_EqualsItsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 2))
 	for _, c := range []struct{ n, p, q, rows int }{
 		{1, 3, 3, 2}, {2, 1, 1, 1}, {5, 4, 2, 3}, {191, 7, 2, 17}, {192, 40, 3, 5}, {193, 9, 4, 33},
@@ -123,7 +123,7 @@ func bitsOf(t *testing.T, dt tensor.Dtype, threads int, u, action, direction []f
 }
 
 // Without a gradient the value is the same, bit by bit.
-func TestItemLogProbWithoutGradient(t *testing.T) {
+func TestItemLogProb_IsTheSameWithoutAGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 3))
 	_, z := someItems(r, 500, 8, 3, 1)
 	u := values(40*8, 5)
@@ -145,7 +145,7 @@ func TestItemLogProbWithoutGradient(t *testing.T) {
 
 // Scores of ±1e4, ties, maxima that rise by every block or fall, catalogues of one and rows of zeros have right
 // values and gradients.
-func TestItemLogProbExtremes(t *testing.T) {
+func TestItemLogProb_IsRightAtExtremeScores(t *testing.T) {
 	const n = 1000
 	for name, score := range map[string]func(a int) float64{
 		"equal": func(int) float64 { return 3 }, "zero": func(int) float64 { return 0 },
@@ -185,7 +185,7 @@ func TestItemLogProbExtremes(t *testing.T) {
 
 // Scores of sets are the products, −Inf where no item is; their softmax and log-softmax, with masked places, have
 // the right gradients, sets of one none.
-func TestItemScores(t *testing.T) {
+func TestItemScores_MaskPlacesWithoutAnItem(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 4))
 	flat, z := someItems(r, 9, 5, 2, 1)
 	at := []float64{3, 8, 0, -1, 4, -1, -1, -1, 2, 1, 0, 8, -1, -1, 7, 5}
@@ -237,7 +237,7 @@ func TestItemScores(t *testing.T) {
 }
 
 // What does not fit is refused, when it is built or when it runs.
-func TestItemErrors(t *testing.T) {
+func TestItems_RefuseWhatDoesNotFit(t *testing.T) {
 	_, z := someItems(rand.New(rand.NewPCG(1, 1)), 3, 2, 1, 1)
 	for want, f := range map[string]formula{
 		"3 items of 2 features": func(g *graph.Graph) graph.Expr { return g.Input("u", 2, 3).ItemScores(z, graph.Expr{}).Sum() },

@@ -71,7 +71,7 @@ func TestDropout_ZeroesAtItsRateAndKeepsTheMean(t *testing.T) {
 	}
 }
 
-func TestAddRowRefuses(t *testing.T) {
+func TestAddRow_RefusesShapesThatDoNotFit(t *testing.T) {
 	g := graph.New(tensor.Float64)
 	x, b := g.Input("x", 2, 3), g.Input("b", 2)
 	for _, y := range []graph.Expr{x.AddRow(b), b.AddRow(b), x.AddRow(x)} {

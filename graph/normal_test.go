@@ -3,7 +3,7 @@ package graph
 import "opl/graph/kernel"
 
 // The two operations that the fused ones of package graph are composed of again, in
-// TestGaussianQuadratureIsComposed and TestGaussianMonteCarloIsComposed.
+// TestGaussianQuadrature_EqualsComposedOperations and TestGaussianMonteCarlo_EqualsComposedOperations.
 
 // LogNormCDF returns log Φ(x), accurate in the lower tail. Its derivative is
 // the inverse Mills ratio φ(x)/Φ(x).

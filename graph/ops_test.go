@@ -158,7 +158,7 @@ func TestOperations_HaveTheValuesAndGradientsOfTheirFormulas(t *testing.T) {
 }
 
 // In float32 every operation gives the float64 value rounded.
-func TestOperationsFloat32(t *testing.T) {
+func TestOperations_InFloat32RoundFloat64(t *testing.T) {
 	for _, c := range opCases {
 		t.Run(c.name, func(t *testing.T) {
 			var got, grad [2][]float64

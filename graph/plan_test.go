@@ -90,7 +90,7 @@ var widths = []wide{
 }
 
 // The gradients are right where rows are taken through steps in tiles.
-func TestPlanGradients(t *testing.T) {
+func TestPlan_HasTheGradientsOfDifferences(t *testing.T) {
 	for _, w := range widths {
 		w.dt = tensor.Float64
 		r, err := graph.GradCheck(w.compile(t), 12)
@@ -101,7 +101,7 @@ func TestPlanGradients(t *testing.T) {
 }
 
 // Neither the number of threads nor what is kept in memory changes a bit.
-func TestPlanIsDeterministic(t *testing.T) {
+func TestPlan_IsTheSameForAnyNumberOfThreads(t *testing.T) {
 	for _, w := range widths {
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 			w.dt, w.named = dt, false
@@ -120,7 +120,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 }
 
 // Float32 with vector kernels and without agree with float64.
-func TestVectorKernels(t *testing.T) {
+func TestVectorKernels_AgreeWithFloat64(t *testing.T) {
 	was := simd.Use(true)
 	defer simd.Use(was)
 	for _, w := range widths {

@@ -78,7 +78,7 @@ func TestBuffer_IsTheInputOfItsTypeAlone(t *testing.T) {
 	}
 }
 
-func TestCompileRefuses(t *testing.T) {
+func TestCompile_RefusesWhatIsNoScalar(t *testing.T) {
 	other := graph.New(tensor.Float64)
 	for what, c := range map[string]struct {
 		f    formula
@@ -109,7 +109,7 @@ func TestCompileRefuses(t *testing.T) {
 	wantError(t, err, "int")
 }
 
-func TestNonFinite(t *testing.T) {
+func TestRun_LocatesANonFiniteValue(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for what, c := range map[string]struct {
 		x    []float64
@@ -229,7 +229,7 @@ func TestProgram_HasResultsOnceItRan(t *testing.T) {
 }
 
 // The cost may be an input, a parameter or a constant itself.
-func TestBareCosts(t *testing.T) {
+func TestCompile_TakesABareInputAsCost(t *testing.T) {
 	q := param("q", []float64{3})
 	p := run(t, func(g *graph.Graph) graph.Expr { return g.Param(q) })
 	wantNear(t, "parameter", append(grad(p, q), p.Cost()), []float64{1, 3}, 0)
@@ -324,7 +324,7 @@ func TestRefill_GivesEqualNoiseForEqualSeeds(t *testing.T) {
 }
 
 // Gather by an index outside the row is an error of the run, not a panic.
-func TestGatherIndex(t *testing.T) {
+func TestGather_RefusesAnIndexOutsideItsRow(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		g := graph.New(dt)
 		q := graph.NewParam("x", dt, []float64{1, 2, 3, 4, 5, 6}, 2, 3)
@@ -343,7 +343,7 @@ func TestGatherIndex(t *testing.T) {
 }
 
 // The memory of a program does not grow with its runs.
-func TestMemoryIsFlat(t *testing.T) {
+func TestRun_KeepsMemoryFlat(t *testing.T) {
 	f := randomFormula{seed: 11}
 	p := compile(t, f.build)
 	f.feed(t, p, 1)
@@ -385,7 +385,7 @@ func TestMemoryIsFlat(t *testing.T) {
 }
 
 // What is computed before rows are repeated is what would be after.
-func TestRepeatedRows(t *testing.T) {
+func TestRepeatedRows_EqualWhatIsComputedAfterRepeating(t *testing.T) {
 	xs := values(6, 1)
 	long := make([]float64, 0, 18) // xs [3×2] with each row three times
 	for i := range 3 {

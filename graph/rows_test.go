@@ -13,7 +13,7 @@ import (
 
 // A program that reads rows where they lie has the bits of one that is fed in full, for dense and sparse ones, any number of threads,
 // also when the kernels are turned off after the feeding; it reads no row again once it is fed in full, and refuses what it cannot read there.
-func TestFeedRows(t *testing.T) {
+func TestFeedRows_GivesTheBitsOfFullFeeding(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 22))
 	const d, n = 300, 40
 	matrix := func(share float64) (rows [][]float32, all []float64) {
@@ -104,7 +104,7 @@ func TestFeedRows(t *testing.T) {
 }
 
 // What a feeding that fails leaves is the full one before it, or nothing that a run would take for fed.
-func TestFeedFails(t *testing.T) {
+func TestFeed_ThatFailsLeavesNoPartOfIt(t *testing.T) {
 	if !simd.Vector() {
 		return
 	}

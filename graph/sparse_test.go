@@ -13,7 +13,7 @@ import (
 
 // A program that is fed without zeros has the bits of one that is fed in full, for any number of rows, columns of the
 // product and threads, also when the kernels are turned off after the feeding; one that reads the zeros refuses.
-func TestFeedSparse(t *testing.T) {
+func TestFeedSparse_GivesTheBitsOfFullFeeding(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 21))
 	const d = 70
 	// run computes cost and gradient of a program of x, and reports whether x was fed without zeros.

@@ -14,7 +14,7 @@ import (
 
 // A convolution of an input and its pool are one operation in float32: the same bits as of the two, as something learned
 // has them, in value, gradient and the gradient's own, for any number of threads, in Go too.
-func TestConvPool(t *testing.T) {
+func TestConvPool_EqualsTwoOperationsToTheBit(t *testing.T) {
 	was := simd.Use(true)
 	defer simd.Use(was)
 	if !simd.HasWindows() {

@@ -23,7 +23,7 @@ func TradeOff(lambda, limit float64) objectives.Objective {
 	}
 }
 
-func TestProblem_Outcome(t *testing.T) {
+func TestProblem_ReadsOutcomesAndHoldsTheirLimit(t *testing.T) {
 	objective := TradeOff(2, .3)
 	report, err := objectives.GradCheck(objective, objectives.Weight{}, policies.Softmax{}, 1)
 	if err != nil || report.Error > 1e-7 {

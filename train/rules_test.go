@@ -60,9 +60,9 @@ func TestRules_DistilPlaysAlike(t *testing.T) {
 	}
 }
 
-// TestRecipe_Simple: where a tree is as good as anything it is taken, the smallest that is; where it is not, it is
+// TestRecipe_TakesATreeWhereItIsAsGood: where a tree is as good as anything it is taken, the smallest that is; where it is not, it is
 // not.
-func TestRecipe_Simple(t *testing.T) {
+func TestRecipe_TakesATreeWhereItIsAsGood(t *testing.T) {
 	for _, c := range []struct {
 		reward func(x []float64, a int) float64
 		simple bool

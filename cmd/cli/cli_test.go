@@ -10,7 +10,7 @@ import (
 )
 
 // The help of every command: each flag states one default at most, and none that is empty.
-func TestHelpDefaults(t *testing.T) {
+func TestHelp_StatesEachDefaultOnce(t *testing.T) {
 	twice := regexp.MustCompile(`\(default[^\n]*\(default|\(default:? *\)|NaN`)
 	flag := regexp.MustCompile(`\n +(-\w, )?--`)
 	var walk func(c *cobra.Command)

@@ -7,7 +7,7 @@ import (
 )
 
 // Settings of libraries are printed as flags; what is no flag stays.
-func TestFlagText(t *testing.T) {
+func TestFlagWriter_PrintsSettingsAsFlags(t *testing.T) {
 	var b bytes.Buffer
 	w := flagWriter(&b, flagText{"reward-max": true, "actions": true})
 	for text, want := range map[string]string{

@@ -62,7 +62,7 @@ func has(t *testing.T, b *blob.Bucket, key string) string {
 
 // A folder in a bucket ends with the bytes of a local one: of one process, of shards and their merge, after a process that
 // did not come to its end, and after one whose writes failed.
-func TestRunFolders(t *testing.T) {
+func TestFolders_EndWithTheBytesOfLocalOnes(t *testing.T) {
 	data, err := filepath.Abs("../../testdata")
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestRunFolders(t *testing.T) {
 }
 
 // Engines are given the URL, and need no folder that all see.
-func TestSubmitToFolders(t *testing.T) {
+func TestSubmit_GivesEnginesTheURL(t *testing.T) {
 	data, err := filepath.Abs("../../testdata")
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestSubmitToFolders(t *testing.T) {
 }
 
 // Killed again and again, a run into S3 goes on from what it has stored there.
-func TestKilledS3(t *testing.T) {
+func TestRun_KilledGoesOnFromS3(t *testing.T) {
 	if os.Getenv("OPL_LONG") == "" {
 		t.Skip("OPL_LONG is not set")
 	}
@@ -246,7 +246,7 @@ func TestKilledS3(t *testing.T) {
 }
 
 // Sums of shards are merged from a bucket.
-func TestSumFolders(t *testing.T) {
+func TestSums_AreMergedFromABucket(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	_, folder := cut(t, 600, 2)
 	b := memblob.OpenBucket(nil)
@@ -262,7 +262,7 @@ func TestSumFolders(t *testing.T) {
 }
 
 // What a run has stored is in the bucket before it ends.
-func TestWhileRunning(t *testing.T) {
+func TestMirror_StoresBeforeTheEnd(t *testing.T) {
 	b := memblob.OpenBucket(nil)
 	m, err := experiment.NewMirror(context.Background(), "mem://b/f/", func(context.Context, string) (logs.Bucket, error) { return store{cloud.Bucket(b), nil}, nil })
 	if err != nil {

@@ -68,7 +68,7 @@ func TestPagesRun(t *testing.T) {
 	for _, page := range pages(t) {
 		steps := console(readPage(t, page))
 		if len(steps) == 0 {
-			// TestScriptsByJSON runs the script of scripts.md, and examples the code of library.md.
+			// TestHowToScript_NeedsOnlyJSONAndExitStatuses runs the script of scripts.md, and examples the code of library.md.
 			if strings.HasPrefix(page, "docs/how-to/") && !slices.Contains([]string{"README", "scripts", "library"}, strings.TrimSuffix(filepath.Base(page), ".md")) {
 				t.Errorf("%s: a how-to page without a session that runs", page)
 			}
@@ -274,8 +274,8 @@ func sentencesOf(page string) (all []string) {
 	return all
 }
 
-// TestDocsShowCode: all Go that pages show is from files that are built, and testdata/own/main.go is shown whole.
-func TestDocsShowCode(t *testing.T) {
+// TestDocs_ShowCodeThatIsBuilt: all Go that pages show is from files that are built, and testdata/own/main.go is shown whole.
+func TestDocs_ShowCodeThatIsBuilt(t *testing.T) {
 	flat := func(text string) string { // without indentation
 		lines := strings.Split(text, "\n")
 		for i, line := range lines {
@@ -342,8 +342,8 @@ func anchors(page string) map[string]bool {
 	return all
 }
 
-// TestDocsNameTests: the tests that pages and the gate name are there. Go runs none, and passes, where one was renamed.
-func TestDocsNameTests(t *testing.T) {
+// TestDocs_NameTestsThatAreThere: the tests that pages and the gate name are there. Go runs none, and passes, where one was renamed.
+func TestDocs_NameTestsThatAreThere(t *testing.T) {
 	tests := make(map[string][]string) // by folder
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {

@@ -16,7 +16,7 @@ import (
 )
 
 // A signal has a server wait for the request under way, a second one does not.
-func TestSecondSignal(t *testing.T) {
+func TestServe_EndsAtOnceOnASecondSignal(t *testing.T) {
 	s := &served{t: t, folder: t.TempDir(), client: &http.Client{}}
 	s.log = filepath.Join(s.folder, "served.jsonl")
 	s.policy("policy.json", 0)

@@ -218,7 +218,7 @@ func TestRun_KeepsFinishedRunsWhenInterrupted(t *testing.T) {
 
 // A full disk is named; what was stored before is whole, and the rest is run when
 // there is room.
-func TestDiskFull(t *testing.T) {
+func TestRun_OnAFullDiskKeepsWhatItStored(t *testing.T) {
 	dir := writeGrid(t)
 	cmd, stderr := opl(t, dir)
 	cmd.Path, cmd.Err = "/bin/sh", nil
@@ -250,7 +250,7 @@ func TestDiskFull(t *testing.T) {
 }
 
 // A merge that is killed leaves all of the results or none, and two at once do no harm.
-func TestKillMerge(t *testing.T) {
+func TestMerge_KilledLeavesAllOrNothing(t *testing.T) {
 	dir := writeGrid(t)
 	run := func(args ...string) {
 		t.Helper()

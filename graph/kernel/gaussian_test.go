@@ -59,7 +59,7 @@ func propensities(z []float64, nodes int) []float64 {
 	return pi
 }
 
-func TestGaussianIsTheFormula(t *testing.T) {
+func TestGaussian_EqualsTheQuadrature(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for _, k := range []int{2, 3, 10, 40} {
 		for _, nodes := range []int{2, 33, 50, 65} {
@@ -71,7 +71,7 @@ func TestGaussianIsTheFormula(t *testing.T) {
 }
 
 // What the doc comment claims, where scores compete.
-func TestGaussianAccuracy(t *testing.T) {
+func TestGaussian_IsAsAccurateAsDocumented(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 2))
 	for _, c := range []struct {
 		k, nodes int
@@ -96,7 +96,7 @@ func TestGaussianAccuracy(t *testing.T) {
 }
 
 // What the range cuts off stays below 1e-9 however far scores are apart.
-func TestGaussianCutoff(t *testing.T) {
+func TestGaussian_CutsOffLessThanABillionth(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, k := range []int{2, 5, 10, 40} {
 		for _, scale := range []float64{1, 3, 10, 100} {
@@ -111,7 +111,7 @@ func TestGaussianCutoff(t *testing.T) {
 	}
 }
 
-func TestGaussianSums(t *testing.T) {
+func TestGaussian_SumsToOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, k := range []int{1, 2, 3, 10, 12, 13, 33, 100, 300, 1000, 5000} {
 		tol := 1e-6
@@ -127,7 +127,7 @@ func TestGaussianSums(t *testing.T) {
 }
 
 // With two actions the integral is known: π₀ = Φ((z₀ − z₁)/√2).
-func TestGaussianTwoActions(t *testing.T) {
+func TestGaussian_OfTwoActionsIsTheNormalCDF(t *testing.T) {
 	for gap := 0.0; gap <= 12; gap += 0.25 {
 		tol := 1e-9
 		if gap <= 1 {
@@ -143,7 +143,7 @@ func TestGaussianTwoActions(t *testing.T) {
 }
 
 // How much of a small π the range cuts off, as the doc comment has it.
-func TestGaussianSmall(t *testing.T) {
+func TestGaussian_LosesOfSmallPropensitiesAsDocumented(t *testing.T) {
 	for _, c := range []struct{ gap, pi, rel float64 }{{5.26, 1e-4, 1e-6}, {7.94, 1e-8, 2e-3}} {
 		want := NormCDF(-c.gap / math.Sqrt2)
 		got := propensities([]float64{c.gap, 0}, 65)[1]
@@ -154,7 +154,7 @@ func TestGaussianSmall(t *testing.T) {
 	}
 }
 
-func TestGaussianTies(t *testing.T) {
+func TestGaussian_DividesTiesEvenly(t *testing.T) {
 	for _, k := range []int{1, 2, 3, 7, 10, 100} {
 		for _, v := range []float64{0, -3.7, 1e4, math.Inf(-1)} {
 			z := make([]float64, k)
@@ -175,7 +175,7 @@ func TestGaussianTies(t *testing.T) {
 	}
 }
 
-func TestGaussianEquivariance(t *testing.T) {
+func TestGaussian_FollowsPermutationsAndIgnoresConstants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	for _, k := range []int{2, 10, 50} {
 		z, g, eps := normals(rng, k, 1.5), normals(rng, k, 1), normals(rng, 16, 1)
@@ -246,7 +246,7 @@ func difference(f func(z []float64) []float64, z, dpi []float64) []float64 {
 	return dz
 }
 
-func TestGaussianGrad(t *testing.T) {
+func TestGaussianGrad_EqualsDifferences(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 6))
 	for _, k := range []int{1, 2, 5, 12, 20} {
 		for _, nodes := range []int{33, 65} {
@@ -294,7 +294,7 @@ func naiveGrad(z, dpi []float64, nodes int) []float64 {
 }
 
 // The gradient at ties, where the value is the special case 1/k.
-func TestGaussianGradAtTies(t *testing.T) {
+func TestGaussianGrad_EqualsDifferencesAtTies(t *testing.T) {
 	z, dpi := []float64{2, 2, 2, 2}, []float64{1, 0, 0, 0}
 	want := difference(func(z []float64) []float64 { return quadrature(z, 2, 65, 6, 8) }, z, dpi)
 	got := exactGrad(z, dpi, 65)
@@ -306,7 +306,7 @@ func TestGaussianGradAtTies(t *testing.T) {
 }
 
 // Propensities sum to 1 and depend on differences of z only.
-func TestGaussianGradNull(t *testing.T) {
+func TestGaussianGrad_IsZeroForSumsAndConstants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 7))
 	for _, k := range []int{2, 10, 40} {
 		z, dpi, ones := normals(rng, k, 1), normals(rng, k, 1), make([]float64, k)
@@ -322,7 +322,7 @@ func TestGaussianGradNull(t *testing.T) {
 	}
 }
 
-func TestGaussianExtremes(t *testing.T) {
+func TestGaussian_IsRightAtExtremes(t *testing.T) {
 	inf := math.Inf(1)
 	eps := []float64{-8, -1, 0, 1, 8}
 	for _, c := range []struct{ z, pi []float64 }{
@@ -361,7 +361,7 @@ func finite(t *testing.T, name string, x []float64) {
 	}
 }
 
-func TestGaussianNaNStaysInItsRow(t *testing.T) {
+func TestGaussian_KeepsNaNInItsRow(t *testing.T) {
 	for at := range 3 {
 		z := []float64{1, 2, 3, 1, 2, 3, 1, 2, 3}
 		z[3+at] = math.NaN()
@@ -377,7 +377,7 @@ func TestGaussianNaNStaysInItsRow(t *testing.T) {
 }
 
 // The estimator computes in float64 and rounds.
-func TestGaussianMCFloat32(t *testing.T) {
+func TestGaussianMC_InFloat32RoundsFloat64(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 8))
 	for _, k := range []int{2, 10, 100} {
 		z32, g32, e32 := to32(normals(rng, 4*k, 1.5)), to32(normals(rng, 4*k, 1)), to32(normals(rng, 4*8, 1))
@@ -419,7 +419,7 @@ func awkward(rng *rand.Rand, k int) map[string][]float64 {
 // Float32 against float64 of the same scores, in vectors and without: worst
 // relative error of π > 1e-20, error of a row's sum, and that of the gradient
 // relative to the largest |dpi_a| π_a.
-func TestGaussianFloat32(t *testing.T) {
+func TestGaussian_InFloat32IsAsAccurateAsStated(t *testing.T) {
 	defer simd.Use(simd.Use(true))
 	for _, c := range []struct {
 		k             int
@@ -466,7 +466,7 @@ func TestGaussianFloat32(t *testing.T) {
 
 // In float64 the vector kernels and the Go path agree to rounding, whatever the
 // number of nodes.
-func TestGaussianWithoutVectors(t *testing.T) {
+func TestGaussian_AgreesWithoutVectorKernels(t *testing.T) {
 	defer simd.Use(simd.Use(true))
 	rng := rand.New(rand.NewPCG(3, 16))
 	for _, k := range []int{2, 10, 33, 100} {
@@ -488,7 +488,7 @@ func TestGaussianWithoutVectors(t *testing.T) {
 }
 
 // Goroutines share the tables of a number of nodes that none has used before.
-func TestGaussianConcurrent(t *testing.T) {
+func TestGaussian_IsSafeForGoroutines(t *testing.T) {
 	z := normals(rand.New(rand.NewPCG(3, 17)), 20, 1)
 	want := quadrature(z, slices.Max(z), 41, 6, 8)
 	var wg sync.WaitGroup
@@ -499,7 +499,7 @@ func TestGaussianConcurrent(t *testing.T) {
 }
 
 // Results may overwrite their arguments.
-func TestGaussianInPlace(t *testing.T) {
+func TestGaussian_MayOverwriteItsArguments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	const k = 5
 	z, g, eps := normals(rng, 3*k, 1), normals(rng, 3*k, 1), normals(rng, 3*4, 1)
@@ -528,7 +528,7 @@ func TestGaussianInPlace(t *testing.T) {
 	check("GaussianMCGrad", in)
 }
 
-func TestGaussianMCIsTheFormula(t *testing.T) {
+func TestGaussianMC_EqualsTheFormula(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 10))
 	for _, k := range []int{1, 2, 5, 20} {
 		z, eps := normals(rng, k, 2), normals(rng, 7, 1)
@@ -549,7 +549,7 @@ func TestGaussianMCIsTheFormula(t *testing.T) {
 }
 
 // With the quantiles of N(0,1) as noise the estimate is the integral.
-func TestGaussianMCApproachesExact(t *testing.T) {
+func TestGaussianMC_OfQuantilesIsTheIntegral(t *testing.T) {
 	const draws = 4000
 	eps := make([]float64, draws)
 	for s := range eps { // Φ(ε_s) = (s+½)/draws by bisection
@@ -580,7 +580,7 @@ func TestGaussianMCApproachesExact(t *testing.T) {
 	}
 }
 
-func TestGaussianMCGrad(t *testing.T) {
+func TestGaussianMCGrad_EqualsDifferences(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 12))
 	for _, k := range []int{1, 2, 5, 20} {
 		for _, scale := range []float64{0, 1, 10} {
@@ -596,7 +596,7 @@ func TestGaussianMCGrad(t *testing.T) {
 	}
 }
 
-func TestNoAllocations(t *testing.T) {
+func TestKernels_DoNotAllocate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 13))
 	const k = 100
 	z, g, eps := normals(rng, 4*k, 1), normals(rng, 4*k, 1), normals(rng, 4*2, 1)
@@ -676,7 +676,7 @@ func erfcRow(pi, z, log []float64, nodes int) {
 
 // More than 65 nodes reach further down, where small propensities live: for two
 // actions π = Φ(gap/√2) is known.
-func TestFineNodesSmallPropensities(t *testing.T) {
+func TestGaussian_OfManyNodesFindsSmallPropensities(t *testing.T) {
 	for _, gap := range []float64{.5, 3, 6, 8, 10} {
 		var pi [2]float64
 		GaussianPropensities(pi[:], []float64{gap, 0}, 2, 129)

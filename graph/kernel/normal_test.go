@@ -57,7 +57,7 @@ func apart(x, y float64) float64 {
 	return math.Abs(x-y) / math.Abs(y)
 }
 
-func TestNormalReference(t *testing.T) {
+func TestNormal_EqualsReferenceValues(t *testing.T) {
 	for _, r := range reference {
 		check := func(name string, got, want, tol float64) {
 			if !(apart(got, want) <= tol) {
@@ -101,7 +101,7 @@ func bigCDF(x float64) *big.Float {
 }
 
 // The whole table, off the centres of its cells, against 300-bit arithmetic.
-func TestNormCDFTable(t *testing.T) {
+func TestNormCDF_AgreesWith300BitArithmetic(t *testing.T) {
 	worst, at := 0.0, 0.0
 	for x := -6.45; x <= 0; x += 0.01137 {
 		want, _ := bigCDF(x).Float64()
@@ -121,7 +121,7 @@ func TestNormCDFTable(t *testing.T) {
 
 // Where one formula takes over from another, values must join, but for the
 // slope: two ulp of x are up to 2x² ulp of the value.
-func TestNormalJoins(t *testing.T) {
+func TestNormal_JoinsItsFormulas(t *testing.T) {
 	for _, x := range []float64{-39, tableLow, 0, -tableLow, tableHigh, 39} {
 		lo, hi := math.Nextafter(x, -100), math.Nextafter(x, 100)
 		for name, f := range map[string]func(float64) float64{"NormCDF": NormCDF, "LogNormCDF": LogNormCDF, "InvMills": InvMills, "NormPDF": NormPDF} {
@@ -134,7 +134,7 @@ func TestNormalJoins(t *testing.T) {
 }
 
 // r is the derivative of log Φ, and −r(x+r) that of r.
-func TestInvMillsIsDerivative(t *testing.T) {
+func TestInvMills_IsTheDerivativeOfLogNormCDF(t *testing.T) {
 	for x := -60.0; x < 12; x += 0.37 {
 		const h = 1e-4
 		r := InvMills(x)
@@ -147,7 +147,7 @@ func TestInvMillsIsDerivative(t *testing.T) {
 	}
 }
 
-func TestNormalExtremes(t *testing.T) {
+func TestNormal_IsRightAtExtremes(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct {
 		name      string

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestSoftmaxKnown(t *testing.T) {
+func TestSoftmax_EqualsKnownValues(t *testing.T) {
 	inf := math.Inf(1)
 	third := -math.Log(3)
 	for _, c := range []struct {
@@ -48,7 +48,7 @@ func TestSoftmaxKnown(t *testing.T) {
 	}
 }
 
-func TestSoftmaxSums(t *testing.T) {
+func TestSoftmax_SumsToOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, k := range []int{2, 10, 1000, 5000} {
 		x := normals(rng, 3*k, 5)
@@ -68,7 +68,7 @@ func TestSoftmaxSums(t *testing.T) {
 	}
 }
 
-func TestSoftmaxNaNStaysInItsRow(t *testing.T) {
+func TestSoftmax_KeepsNaNInItsRow(t *testing.T) {
 	for _, at := range []int{0, 1} {
 		x := []float64{1, 2, math.Inf(1), math.Inf(1), 1, 2}
 		x[2+at] = math.NaN()
@@ -83,7 +83,7 @@ func TestSoftmaxNaNStaysInItsRow(t *testing.T) {
 	}
 }
 
-func TestArgMax(t *testing.T) {
+func TestArgMax_TakesTheFirstOfTiesAndSkipsNaN(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct {
 		row  []float64
@@ -98,7 +98,7 @@ func TestArgMax(t *testing.T) {
 	}
 }
 
-func TestShapesPanic(t *testing.T) {
+func TestKernels_PanicOnWrongLengths(t *testing.T) {
 	five, six := make([]float64, 5), make([]float64, 6)
 	for name, f := range map[string]func(){
 		"not whole rows":  func() { Softmax(five, five, 2) },

@@ -22,7 +22,7 @@ func spread(rng *rand.Rand, rows, k int) []float64 {
 }
 
 // The kernels compute no subnormal numbers: some processors take a hundred times as long over one.
-func TestNoSubnormals(t *testing.T) {
+func TestKernels_ComputeNoSubnormals(t *testing.T) {
 	for _, k := range []int{2, 10, 100, 700} {
 		rng := rand.New(rand.NewPCG(21, uint64(k)))
 		const rows = 20

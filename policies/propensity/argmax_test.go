@@ -9,7 +9,7 @@ import (
 )
 
 // An argmax plays evenly the neighbours whose mean score is the largest of all, or another action that has more.
-func TestArgMax_Window(t *testing.T) {
+func TestArgMax_PlaysTheBestWindowOrABetterAction(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 1000 {
 		p := ArgMax{Window: 1 + r.IntN(4), Intervals: 4 + r.IntN(6)}

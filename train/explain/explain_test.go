@@ -240,7 +240,7 @@ func TestGuardrails_FindTheSegmentThatLoses(t *testing.T) {
 	}
 }
 
-func TestPolicy_Refuses(t *testing.T) {
+func TestPolicy_RefusesAColumnThatIsNotThere(t *testing.T) {
 	log, p := world(t, 200, 1, false), policy(t, false)
 	if _, err := Policy(t.Context(), p, log, provenance.New(log), Options{By: []string{"city"}}); err == nil ||
 		!strings.Contains(err.Error(), `no column "city"`) {

@@ -10,7 +10,7 @@ import (
 )
 
 // A log of a computed reward is that of a column which has it, and cannot be taken for one of another range.
-func TestReward_Formula(t *testing.T) {
+func TestReward_ComputedEqualsAColumn(t *testing.T) {
 	dir := t.TempDir()
 	var computed, plain, lines strings.Builder
 	computed.WriteString("x_a,action,propensity,revenue,cost_ship,net-tax,reward\n")

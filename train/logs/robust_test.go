@@ -11,7 +11,7 @@ import (
 
 // Numbers far from 0 are centred, skewed ones bent, those that are mostly 0 keep it, what is missing is told, and a
 // category of a row or two is left out.
-func TestFitEncoder_Robust(t *testing.T) {
+func TestFitEncoder_CentresBendsAndLeavesRareCategoriesOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var decisions []Decision
 	const n = 2000

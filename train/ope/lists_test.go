@@ -158,7 +158,7 @@ func TestListEstimators_EqualPlainLoops(t *testing.T) {
 
 // The first click counts alone, as it is or by its reciprocal rank, as a plain loop has it; it is no reward of a slot by
 // itself, so that independence is refused.
-func TestListEstimators_FirstClick(t *testing.T) {
+func TestListEstimators_OfFirstClicksRefuseIndependence(t *testing.T) {
 	for _, spec := range []string{"first", "rank"} {
 		log, row, model := listsOf(t, lists.All()[0], 1000, 6, spec)
 		defer log.Close()

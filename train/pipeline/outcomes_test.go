@@ -125,7 +125,7 @@ func TestTrace_SharesDeltaAlongThePath(t *testing.T) {
 }
 
 // Rules weigh outcomes by the same scores: the tree leaves the treatment that makes people sick.
-func TestLearnOutcomes_Rules(t *testing.T) {
+func TestLearn_OfRulesWeighsOutcomes(t *testing.T) {
 	for limit, want := range map[float64]string{-.02: "mild", -.9: "strong"} {
 		o := pipeline.Options{Policy: pipeline.Rules, Floor: .05}
 		o.Requirements = []provenance.Requirement{{Name: "sick", Limit: limit}}

@@ -10,7 +10,7 @@ import (
 
 // Curves of one panel differ in colour, and in dashes and marker together, and
 // every curve of a panel is in a legend.
-func TestCurvesDiffer(t *testing.T) {
+func TestCurves_OfOnePanelDifferAndAreInALegend(t *testing.T) {
 	recs := canonical(synthetic(t, allFigures, []string{"mnist", "fashion"}, 1, 0))
 	for _, f := range experiment.Figures() {
 		var of []train.Record

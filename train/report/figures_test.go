@@ -6,7 +6,7 @@ import (
 	"opl/train/report/figure"
 )
 
-func TestInRows(t *testing.T) {
+func TestInRows_ArrangesPanels(t *testing.T) {
 	for n, want := range []struct{ rows, first int }{{0, 0}, {1, 1}, {1, 2}, {1, 3}, {2, 2}, {2, 3}, {2, 3}, {3, 3}} {
 		rows := inRows(make([]*figure.Panel, n))
 		if len(rows) != want.rows || n > 0 && len(rows[0]) != want.first {

@@ -255,7 +255,7 @@ func TestMissingValues_LeaveGaps(t *testing.T) {
 	}
 }
 
-func TestWriteAllErrors(t *testing.T) {
+func TestWriteAll_SaysWhatIsWrong(t *testing.T) {
 	recs := stored(t)[:2]
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {

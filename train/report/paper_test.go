@@ -11,7 +11,7 @@ import (
 
 // The stored results of the whole reproduction are redrawn: points and verdicts are
 // those that were stored beside them, and the figures are there.
-func TestPaperRedrawn(t *testing.T) {
+func TestPaper_IsRedrawnAsItWasStored(t *testing.T) {
 	const kept = "../../testdata/paper"
 	store, err := experiment.ReadStore(filepath.Join(kept, "runs.jsonl.gz"))
 	if err != nil {

@@ -132,7 +132,7 @@ func TestVerdicts_ConfirmContradictOrLeaveOpen(t *testing.T) {
 }
 
 // With fewer than three seeds the same records point to the same.
-func TestFewSeeds(t *testing.T) {
+func TestVerdicts_OfFewSeedsOnlyPoint(t *testing.T) {
 	for _, seeds := range []int{1, 2} {
 		recs := synthetic(t, allFigures, []string{"mnist", "fashion"}, seeds, 0)
 		for _, v := range Verdicts(settle(recs, levels, falling)) {
@@ -202,7 +202,7 @@ func TestVerdicts_NameTheRunsThatAreMissing(t *testing.T) {
 
 // One hyperparameter of a mean is missing for one seed: its mean would be of other
 // values than the others'.
-func TestMissingHyper(t *testing.T) {
+func TestVerdicts_LeaveOutASeedThatLacksAValue(t *testing.T) {
 	recs := settle(synthetic(t, []string{"fig2", "fig3", "fig4"}, []string{"mnist"}, 3, 0), levels, falling)
 	recs = slices.DeleteFunc(recs, func(r train.Record) bool {
 		return r.Objective == "theorem1" && r.Weight == "ix" && r.Hyper == .3 && r.Seed == 2 && r.Eta0 == .1
@@ -260,7 +260,7 @@ func TestDecide_ComparesTheIntervalWithTheClaim(t *testing.T) {
 }
 
 // Three seeds do not confirm, or contradict, what data sets disagree about, as one does not.
-func TestDatasetsAgree(t *testing.T) {
+func TestVerdicts_AreUndecidedWhereDataSetsDisagree(t *testing.T) {
 	for _, c := range []struct {
 		test           Test
 		mnist, fashion float64

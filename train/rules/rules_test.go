@@ -229,7 +229,7 @@ func TestLearn_LeavesHaveRows(t *testing.T) {
 	}
 }
 
-func TestLearn_Refuses(t *testing.T) {
+func TestLearn_RefusesBadDataAndOptions(t *testing.T) {
 	x := regress.Matrix{Width: 2, Data: []float64{1, 2, 3, 4}}
 	for name, try := range map[string]func() error{
 		"depth":  func() error { _, err := Learn(t.Context(), x, make([]float64, 4), 2, Options{Depth: 6}); return err },

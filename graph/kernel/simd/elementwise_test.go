@@ -190,7 +190,7 @@ func TestRows_GiveTheSameNumbersOnEveryPath(t *testing.T) {
 
 // Rows that are not finite stop the softmax; −Inf alone does not; equal entries
 // give exactly 1/k.
-func TestSoftmaxStops(t *testing.T) {
+func TestSoftmax_StopsAtRowsThatAreNotFinite(t *testing.T) {
 	if !simd.Vector() {
 		return
 	}

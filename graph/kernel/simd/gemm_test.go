@@ -165,7 +165,7 @@ func BenchmarkProducts(b *testing.B) {
 }
 
 // Products are the same bits with AVX2, from which the numbers here are, AVX-512 and NEON.
-func TestProductBits(t *testing.T) {
+func TestProducts_HaveTheSameBitsOnEveryProcessor(t *testing.T) {
 	if !slices.Contains(simd.Extensions(), "avx2") && !slices.Contains(simd.Extensions(), "neon") {
 		return
 	}

@@ -47,7 +47,7 @@ func TestAbreast_AddsAsAPlainLoopDoes(t *testing.T) {
 	simd.AddProducts(make([]float64, 16), make([]float32, 31), make([]float64, 2))
 }
 
-func TestAddRowsTimes(t *testing.T) {
+func TestAddRowsTimes_EqualsAPlainLoop(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	numbers := func(n int) []float64 {
 		x := make([]float64, n)

@@ -9,7 +9,7 @@ import (
 )
 
 // Parameters whose gradient is tiny, or has ended, do not cost Adam subnormal numbers.
-func TestAdamNoSubnormals(t *testing.T) {
+func TestAdam_ComputesNoSubnormals(t *testing.T) {
 	paths(func(path string) {
 		const n = 75
 		x, d, m, v := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)

@@ -115,7 +115,7 @@ func TestWindows_ComputeTheFormulaOnEveryPath(t *testing.T) {
 }
 
 // What does not fit is refused before anything is written.
-func TestWindowsRefuse(t *testing.T) {
+func TestWindows_RefuseBeforeAnythingIsWritten(t *testing.T) {
 	good := Windows{Rows: 2, Cols: 16, CRow: 16, Runs: 2, Len: 3, Row: 3, Run: 6, Step: 1, BRun: 48, BRow: 16, Tiles: 2, ATile: 12, CTile: 32}
 	nc, na, nb := good.lengths()
 	try := func(w Windows, nc, na, nb int, add bool) (refused bool) {

@@ -41,7 +41,7 @@ func TestDo_CallsEachPartOnce(t *testing.T) {
 	wait.Wait()
 }
 
-func TestDoPanics(t *testing.T) {
+func TestDo_PassesAPanicOnAfterAllParts(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		func() {
 			defer func() {

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-func TestCategoriesDiffer(t *testing.T) {
+func TestCategories_LookDifferent(t *testing.T) {
 	for i := range 24 {
 		for j := range i {
 			if a, b := Category(i), Category(j); fmt.Sprint(a) == fmt.Sprint(b) {
@@ -19,7 +19,7 @@ func TestCategoriesDiffer(t *testing.T) {
 }
 
 // The legends have their own space below the axes, and fit into the width.
-func TestLegendSpace(t *testing.T) {
+func TestLegend_FitsBelowTheAxes(t *testing.T) {
 	l := Legend{Title: "of:"}
 	for i := range 30 {
 		l.Entries = append(l.Entries, Entry{fmt.Sprintf("curve number %d", i), Category(i)})

@@ -13,7 +13,7 @@ import (
 )
 
 // A page says all that the text says, and the verdict of each kind.
-func TestPageSaysAll(t *testing.T) {
+func TestPage_SaysAllThatTheTextSays(t *testing.T) {
 	gain := certify.Bound{Name: "ls", Risk: -.01, Delta: .025, Terms: []weights.Term{{Name: "risk", Value: -.03}}}
 	of := func(v provenance.Verdict) provenance.Statement {
 		return provenance.Statement{Verdict: v, Bounds: certify.Bounds{Delta: .05, N: 400, Groups: 40, Chunks: 4, Gamma: 1.5, KL: 2, Priors: 3,

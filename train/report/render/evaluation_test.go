@@ -100,7 +100,7 @@ func TestEvaluation_SaysTheSameInEveryFormat(t *testing.T) {
 }
 
 // A plot can be read back, and shows the colours of both policies.
-func TestEvaluationPlot(t *testing.T) {
+func TestEvaluationPlot_ShowsBothPolicies(t *testing.T) {
 	res := evaluated(t, ope.Options{}, "a", "b")
 	var b bytes.Buffer
 	if err := render.Plot(&b, "png", render.EvaluationFigure(res)); err != nil {
@@ -132,7 +132,7 @@ func TestEvaluationPlot(t *testing.T) {
 }
 
 // Half an interval that is 0 but for rounding has no digits, and numbers of rows have two.
-func TestEvaluationRounded(t *testing.T) {
+func TestEvaluation_RoundsToDigitsThatItsErrorAllows(t *testing.T) {
 	off := ope.Interval{Value: 1e-18, SE: 1e-17, Low: -2e-17, High: 2e-17}
 	r := ope.Result{Rows: 100, Groups: 100, Delta: 0.05, Interval: "normal", Policies: []ope.Policy{
 		{Name: "a", Estimates: []ope.Estimate{{Estimator: "ips", Interval: off, Gain: off}}, Recommended: "ips", RowsNeeded: 5431, HalfWidth: 0.01},

@@ -10,7 +10,7 @@ import (
 )
 
 // Lower bounds are rounded down where they are printed.
-func TestLowerBoundsRoundDown(t *testing.T) {
+func TestLowerBounds_AreRoundedDown(t *testing.T) {
 	value, gain := 0.7678, 0.2928
 	var b strings.Builder
 	s := ope.Selection{Targets: []ope.Candidate{{Name: "a", AtLeast: &value, GainAtLeast: &gain}}}
