@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -97,14 +98,14 @@ func Best(lib library.Library, recs []train.Record) string {
 		eta0    float64
 	}
 	won := map[string]int{}
-	problems, seeds := 0, 0
+	problems, fewest, seeds := 0, math.MaxInt, 0
 	said := ""
 	learned := slices.DeleteFunc(learnedOf(recs), func(r train.Record) bool { return !finite(r.Reward) })
 	for _, of := range groupBy(learned, func(r train.Record) problem { return problem{r.Dataset, r.Eta0} }) {
 		problems++
 		var most []train.Record
 		for _, runs := range groupBy(of, configuration) {
-			seeds = max(seeds, len(runs))
+			fewest, seeds = min(fewest, len(runs)), max(seeds, len(runs))
 			if most == nil || meanReward(runs) > meanReward(most) {
 				most = runs
 			}
@@ -117,7 +118,10 @@ func Best(lib library.Library, recs []train.Record) string {
 			said += fmt.Sprintf("; the logging policy earns %.4f", mean(numbers(most, loggingReward)))
 		}
 	}
-	over := map[bool]string{true: "one seed", false: fmt.Sprintf("up to %d seeds", seeds)}[seeds <= 1]
+	over := fmt.Sprintf("%d to %d seeds", fewest, seeds)
+	if fewest == seeds {
+		over = map[bool]string{true: "one seed", false: fmt.Sprintf("%d seeds", seeds)}[seeds <= 1]
+	}
 	switch {
 	case problems == 0:
 		return "No run has a reward."

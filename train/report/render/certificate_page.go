@@ -125,11 +125,11 @@ func guaranteeFigure(s provenance.Statement) html.Figure {
 	u, e := unitsOf(s), s.Estimate
 	logged, estimate, least := whatPlays("what logged the rows"), across(0, "estimate"), across(1, "guaranteed")
 	logged.Add(u.At(s.Logged), 0, math.NaN(), math.NaN(), "")
-	estimate.Add(u.At(e.Reward), 0, u.At(e.Reward-2*e.SE), u.At(e.Reward+2*e.SE), "± 2 standard errors")
+	estimate.Add(u.At(e.Reward), 0, u.At(e.Reward-halfOf(e.SE)), u.At(e.Reward+halfOf(e.SE)), "95 % interval")
 	least.Add(u.At(s.Promise()), -1, math.NaN(), math.NaN(), "at least")
 	least.Dashes = figure.Category(1).Dashes
 	f := lines("guarantee", "mean reward", []string{"estimate", "guaranteed at least"}, logged, estimate, least)
 	return html.Figure{Figure: f,
-		Caption: fmt.Sprintf("The estimate with 2 standard errors to each side, and what is guaranteed with "+
+		Caption: fmt.Sprintf("The estimate with its 95 %% interval, and what is guaranteed with "+
 			"probability %v.", 1-s.Delta)}
 }

@@ -50,7 +50,7 @@ func outcomes(d *provenance.Decision) (rows [][]string) {
 			limit = "> 0"
 		}
 		rows = append(rows, []string{o.Kind + " " + o.Name,
-			around(plain, o.Estimate, o.SE), fmt.Sprintf(plain, logs.Places(o.SE), o.Logging), o.Bounded,
+			around(plain, o.Estimate, halfOf(o.SE)), fmt.Sprintf(plain, logs.Places(halfOf(o.SE)), o.Logging), o.Bounded,
 			sign + " " + bound(o.Bound), sign + " " + bound(o.Together), limit, o.Verdict})
 	}
 	return rows
@@ -160,8 +160,7 @@ func printDecision(b *strings.Builder, d *provenance.Decision) {
 func decisionSection(d *provenance.Decision) html.Section {
 	return html.Section{Title: "Several outcomes, one decision", Facts: []html.Fact{fact("answer", "%s", answer(d))},
 		Figures: []html.Figure{{Figure: decisionFigure(d), Caption: "How far each outcome is within its limit, as a " +
-			"share of its range: above 0 the limit is kept. The estimate has 2 standard errors of the outcome's mean " +
-			"to each side."}},
+			"share of its range: above 0 the limit is kept. The estimate has its 95 % interval."}},
 		Tables: []html.Table{{Caption: "Outcomes", Head: outcomesHead, Rows: outcomes(d)}}, Notes: conditionsOf(d)}
 }
 
@@ -172,7 +171,7 @@ func decisionFigure(d *provenance.Decision) figure.Figure {
 	var names []string
 	for i, o := range d.Outcomes {
 		names = append(names, o.Kind+" "+o.Name)
-		point, half := o.Slack(o.Point), 2*o.SE/(o.High-o.Low)
+		point, half := o.Slack(o.Point), halfOf(o.SE)/(o.High-o.Low)
 		estimate.Add(point, .12-float64(i), point-half, point+half, names[i])
 		bound.Add(o.Slack(o.Bound), -.12-float64(i), math.NaN(), math.NaN(),
 			fmt.Sprintf("%s, with probability %v", names[i], 1-d.Delta))

@@ -107,7 +107,12 @@ func behaviour(e *explain.Explanation, gains bool) (facts []html.Fact) {
 const namedBrief = 5
 
 // share writes a share in percent, and gained a gain ± half of its 95 % interval.
-func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+func share(v float64) string {
+	if 0 < v && v < .0005 {
+		return "< 0.1 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100*v)
+}
 
 func gained(v, se float64) string { return around(signed, v, halfOf(se)) }
 
@@ -136,7 +141,7 @@ func explained(e *explain.Explanation) string {
 		beside = "less"
 	}
 	return fmt.Sprintf("The policy earns about %.*f, %s %s than the logging policy (doubly robust, on %d of %d rows).",
-		logs.Places(2*e.GainSE), e.Reward, around(plain, math.Abs(e.Gain), 2*e.GainSE), beside, e.Judged, e.Rows)
+		logs.Places(halfOf(e.GainSE)), e.Reward, around(plain, math.Abs(e.Gain), halfOf(e.GainSE)), beside, e.Judged, e.Rows)
 }
 
 // explanationSections are what text and page say, without figures.

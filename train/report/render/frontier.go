@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 
@@ -28,7 +29,7 @@ func FrontierText(w io.Writer, f table.Format, p *pipeline.Frontier, files []str
 			goal, other := q.Decision.Outcomes[0], q.Decision.Outcomes[1]
 			head[4] = other.Column + ", " + other.Bounded
 			for k, o := range []provenance.Outcome{goal, other} {
-				row[2+2*k] = around(plain, o.Point, o.SE)
+				row[2+2*k] = around(plain, o.Point, halfOf(o.SE))
 			}
 			all := outcomes(q.Decision)
 			row[3], row[5], row[6] = all[0][5], all[1][5], string(q.Decision.Answer)
@@ -46,8 +47,8 @@ func FrontierText(w io.Writer, f table.Format, p *pipeline.Frontier, files []str
 	if err := table.Write(w, f, head, rows); err != nil {
 		return err
 	}
-	d.para("all bounds, of all %d points, hold together with probability %v: pick any; ±: a standard error of the "+
-		"mean; answers need each bound alone", len(p.Points), 1-p.Delta)
+	d.para("all bounds, of all %d points, hold together with probability %v: pick any; ±: 95 %% intervals; "+
+		"answers need each bound alone", len(p.Points), 1-p.Delta)
 	if unproven != "" {
 		d.para("—: nothing is guaranteed: %s", unproven)
 	}
@@ -80,6 +81,8 @@ func concludedPath(p *pipeline.Frontier, files []string) string {
 // FrontierFigure draws gain against the other outcome, by estimates and by what is guaranteed.
 func FrontierFigure(p *pipeline.Frontier) figure.Figure {
 	limit, estimate, bound := whatPlays("limit"), across(0, "estimate"), across(1, "guaranteed together")
+	same := figure.Curve{Name: "of one policy", Style: figure.Style{Color: figure.Reference.Color, Width: vg.Points(.5),
+		Marker: figure.Marker{Corners: -1}}}
 	x := ""
 	for i, q := range p.Points {
 		if q.Decision == nil {
@@ -90,12 +93,14 @@ func FrontierFigure(p *pipeline.Frontier) figure.Figure {
 		text := fmt.Sprintf("point %d, λ = %.3g", i+1, q.Lambda)
 		estimate.Add(other.Point, goal.Point, math.NaN(), math.NaN(), text)
 		bound.Add(other.Together, goal.Together, math.NaN(), math.NaN(), text)
+		same.X = append(same.X, other.Point, other.Together, math.NaN())
+		same.Y = append(same.Y, goal.Point, goal.Together, math.NaN())
 		limit.X, limit.Y = []float64{other.Limit}, []float64{0}
 	}
 	if x == "" {
 		return figure.Figure{Name: "frontier"}
 	}
-	f := lines("frontier", x, nil, limit, estimate, bound)
+	f := lines("frontier", x, nil, limit, same, estimate, bound)
 	f.Panels[0][0].Y, f.Height, f.Width = "gain of the reward", 2.6*vg.Inch, 5*vg.Inch
 	return f
 }
@@ -107,7 +112,13 @@ func FrontierPage(p *pipeline.Frontier, files []string) html.Page {
 		s.Figures = []html.Figure{{Figure: f, Caption: "What the policies of the path earn more than what logged the rows, " +
 			"against the other outcome."}}
 	}
-	return html.Page{Question: "What does each outcome cost the other?", Tone: html.Doubt,
+	tone := html.Doubt
+	if slices.ContainsFunc(p.Points, func(q pipeline.Point) bool {
+		return q.Decision != nil && q.Decision.Answer == provenance.Ship
+	}) {
+		tone = html.Good
+	}
+	return html.Page{Question: "What does each outcome cost the other?", Tone: tone,
 		Verdict:  capital(concludedPath(p, files)) + ".",
 		Sections: []html.Section{s}, Data: p}
 }
