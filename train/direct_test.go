@@ -196,7 +196,7 @@ func TestMixture_GivesNoiseNoWeight(t *testing.T) {
 }
 
 // Of an interval that a tree divides the score is the mean over its numbers.
-func TestApiece_IntervalsHaveTheirMean(t *testing.T) {
+func TestApiece_BinsHaveTheirMean(t *testing.T) {
 	of := &numbers{of: numeric.Even(0, 4, 4)}
 	of.of.Atoms = []float64{1.2}
 	f := &features.Forest{In: 2, Base: []float64{.5}, Outputs: []int32{0}, Sizes: []int32{3}, Feature: []int32{1, -1, -1},

@@ -114,7 +114,7 @@ type part struct{ at, share float64 }
 func (n *numbers) parts(a int, f *features.Forest, first, size, d int) (parts []part) {
 	if n == nil {
 		return []part{{0, 1}}
-	} else if a >= n.of.Intervals() {
+	} else if a >= n.of.Bins() {
 		return []part{{n.of.Center(a), 1}}
 	}
 	ends := []float64{n.of.Edges[a], n.of.Edges[a+1]}

@@ -30,7 +30,7 @@ func numbersOf(log *logs.Log, rows []int) *numbers {
 
 const (
 	hats       = 10  // functions of the number
-	averaged   = 5   // numbers of an interval
+	averaged   = 5   // numbers of a bin
 	mostCurves = 800 // columns of a regression on products with functions of the number
 )
 
@@ -50,7 +50,7 @@ func (n *numbers) mean(dst []float64, c int) {
 	one := make([]float64, len(dst))
 	for p := range averaged {
 		v := n.of.Center(c)
-		if c < n.of.Intervals() {
+		if c < n.of.Bins() {
 			v = n.of.Edges[c] + n.of.Width(c)*(float64(p)+.5)/averaged
 		}
 		n.hat(one, v)
@@ -65,7 +65,7 @@ func (n *numbers) mean(dst []float64, c int) {
 //
 //	s(x, v) = h(x)ᵀ(θ_0 + Σ_b B_b(v) θ_b) + b_0 + Σ_b B_b(v) b_b
 //
-// of which an interval has the mean over its numbers.
+// of which a bin has the mean over its numbers.
 func curves() kind {
 	return kind{"curves", "logistic regression on products of features and functions of the number",
 		func(t *table) bool { return t.numeric != nil && (t.x.Width+1)*(hats+1) <= mostCurves }, nil, fitCurves}

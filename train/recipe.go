@@ -366,7 +366,7 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*Certified,
 // argmaxOf is the policy that plays the largest score, or window of scores, of a log's actions.
 func argmaxOf(log *logs.Log) (p policies.ArgMax) {
 	if n := log.Numbers; n != nil {
-		p.Window, p.Intervals = n.Of.Window, n.Of.Intervals()
+		p.Window, p.Bins = n.Of.Window, n.Of.Bins()
 	}
 	return p
 }
@@ -402,7 +402,7 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 			return []Share{s}, err
 		}
 	}
-	if r.Direct != nil && log.Numbers != nil && r.Learners == nil { // weights of narrow intervals cannot tell them apart
+	if r.Direct != nil && log.Numbers != nil && r.Learners == nil { // weights of narrow bins cannot tell them apart
 		all = nil
 	}
 	if r.Direct != nil || log.Choices != nil {

@@ -106,6 +106,12 @@ func rootCommand(lib library.Library) *cobra.Command {
 	}
 	cobra.EnableCommandSorting = false
 	root.PersistentFlags().Bool("quiet", false, "only errors on stderr: neither progress nor remarks")
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "intervals" { // what bins were called
+			name = "bins"
+		}
+		return pflag.NormalizedName(name)
+	})
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		switch quiet, err := c.Flags().GetBool("quiet"); {
 		case err != nil || !quiet:

@@ -18,7 +18,7 @@ func curveCommand(lib library.Library) *cobra.Command {
 	f := reading(lib)
 	o := ope.CurveOptions{Model: ope.RewardModels()[0]}
 	var format, policy string
-	var intervals int
+	var bins int
 	var plot plotFlag
 	cmd := &cobra.Command{
 		Use:  "curve",
@@ -41,7 +41,7 @@ func curveCommand(lib library.Library) *cobra.Command {
 			}
 			defer log.Close()
 			if log.Numbers != nil {
-				if log, err = log.Divided(intervals); err != nil {
+				if log, err = log.Divided(bins); err != nil {
 					return err
 				}
 			}
@@ -66,7 +66,7 @@ func curveCommand(lib library.Library) *cobra.Command {
 	fl := cmd.Flags()
 	addProbability(fl, &o.Delta, "delta", 0.05)
 	addGamma(fl, &o.Gamma)
-	addCount(fl, &intervals, "intervals", 16)
+	addCount(fl, &bins, "bins", 16)
 	bind(fl, &o.By, "by", "")
 	oneOf(fl, &o.Shape, "reward-shape", ope.Shapes()...)
 	bind(fl, &policy, "policy", "")

@@ -101,7 +101,7 @@ func learner(lib library.Library, name string, only []string) worlds.Learner {
 			return l, err
 		}
 		if l.Policy = p.Propensities; log.Numbers != nil {
-			l.How = fmt.Sprintf("%d intervals, %s", p.File().Numbers.Intervals(), l.How)
+			l.How = fmt.Sprintf("%d bins, %s", p.File().Numbers.Bins(), l.How)
 			l.Policy = func(dst []float64, x []features.Value) error {
 				pi := make([]float64, p.Len())
 				err := p.Propensities(pi, x)

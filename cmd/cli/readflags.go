@@ -153,8 +153,8 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 	return l, err
 }
 
-// intervals is how many a range is read in, for inspect: wide ones, since a policy that served may draw some rarely.
-const intervals = 8
+// bins is how many a range is read in, for inspect: wide ones, since a policy that served may draw some rarely.
+const bins = 8
 
 // numbers reads the range of actions that are numbers. A policy says how it is divided.
 func (f *readFlags) numbers(o *logs.Options) error {
@@ -166,7 +166,7 @@ func (f *readFlags) numbers(o *logs.Options) error {
 		return fmt.Errorf("--action-range %w", err)
 	}
 	if o.Numbers == nil {
-		even := numeric.Even(low, high, intervals)
+		even := numeric.Even(low, high, bins)
 		o.Numbers = &even
 	} else if a, b := o.Numbers.Range(); a != low || b != high {
 		return fmt.Errorf("--action-range %s: the policy's numbers are from %v to %v: leave it out", f.within, a, b)

@@ -77,7 +77,7 @@ func trainCommand(lib library.Library) *cobra.Command {
 	bind(fl, &f.prior, "prior", "")
 	bind(fl, &f.o.Scaling.Kind, "scale", "")
 	bind(fl, &f.noIntercept, "no-intercept", false)
-	bind(fl, &f.o.Intervals, "intervals", nil)
+	bind(fl, &f.o.Bins, "bins", nil)
 	bind(fl, &f.o.Learners, "learner", nil)
 	bind(fl, &f.unit, "unit", false)
 	bind(fl, &f.noUnit, "no-unit", false)

@@ -1,11 +1,11 @@
-// Package numeric says which numbers the actions of a policy stand for: disjoint intervals of a
+// Package numeric says which numbers the actions of a policy stand for: disjoint bins of a
 // range, in which a number is drawn evenly, and atoms, numbers that are drawn with a probability of
 // their own. Use it where an action is a price, a dose or a bid. It turns a policy of numbers,
 // prices or doses, into one of K actions:
 //
 //	π(a|x) = Σ_c π(c|x) 1{a ∈ I_c}/|I_c|
 //
-// is the density of the number a, and π/π₀ = π(c|x)/(|I_c| π₀(a|x)) for the interval c of a. So a row of a log whose
+// is the density of the number a, and π/π₀ = π(c|x)/(|I_c| π₀(a|x)) for the bin c of a. So a row of a log whose
 // number had the density π₀(a|x) is one of action c with |I_c| π₀(a|x) in place of a propensity. That may be above
 // 1; its inverse is a weight like any other. Krishnamurthy et al. (2020).
 package numeric
@@ -19,20 +19,20 @@ import (
 	"strings"
 )
 
-// Actions are the numbers that K actions stand for: action c < len(Edges)−1 is the interval from Edges[c] up to
+// Actions are the numbers that K actions stand for: action c < len(Edges)−1 is the bin from Edges[c] up to
 // Edges[c+1], of which the last has its end, too; the others are Atoms. Both ascend.
 type Actions struct {
 	Edges []float64 `json:"edges"`
 	Atoms []float64 `json:"atoms,omitempty"`
-	// Window is how many neighbouring intervals an argmax policy plays evenly, see [propensity.ArgMax]; 0: one. So wide
+	// Window is how many neighbouring bins an argmax policy plays evenly, see [propensity.ArgMax]; 0: one. So wide
 	// windows, whose weights are small, may begin at any of many edges.
 	Window int `json:"window,omitempty"`
 }
 
-// most is how many intervals, and how many atoms, there may be.
+// most is how many bins, and how many atoms, there may be.
 const most = 1 << 10
 
-// Even divides a range into k intervals of one width, whose edges are rounded to a millionth of it, so that their
+// Even divides a range into k bins of one width, whose edges are rounded to a millionth of it, so that their
 // names are short.
 func Even(low, high float64, k int) Actions {
 	a := Actions{Edges: make([]float64, k+1)}
@@ -59,7 +59,7 @@ func ParseRange(text string) (low, high float64, err error) {
 	return low, high, nil
 }
 
-// Check says what is wrong: fewer than one interval, edges or atoms that do not ascend, or atoms outside of the
+// Check says what is wrong: fewer than one bin, edges or atoms that do not ascend, or atoms outside of the
 // range.
 func (a Actions) Check() error {
 	ascends := func(v []float64) bool {
@@ -73,53 +73,53 @@ func (a Actions) Check() error {
 	n := len(a.Edges)
 	switch {
 	case n < 2 || n > most+1 || len(a.Atoms) > most:
-		return fmt.Errorf("%d edges of intervals and %d atoms: want 2 to %d edges, and at most %d atoms", n,
+		return fmt.Errorf("%d edges of bins and %d atoms: want 2 to %d edges, and at most %d atoms", n,
 			len(a.Atoms), most+1, most)
 	case !ascends(a.Edges) || !ascends(a.Atoms) || math.IsInf(a.Edges[n-1]-a.Edges[0], 0):
-		return errors.New("edges of intervals, or atoms, that do not ascend or are not finite")
+		return errors.New("edges of bins, or atoms, that do not ascend or are not finite")
 	case len(a.Atoms) > 0 && !(a.Atoms[0] >= a.Edges[0] && a.Atoms[len(a.Atoms)-1] <= a.Edges[n-1]):
 		return fmt.Errorf("atoms from %v to %v are outside of the range from %v to %v", a.Atoms[0],
 			a.Atoms[len(a.Atoms)-1], a.Edges[0], a.Edges[n-1])
 	case a.Window < 0 || a.Window > n-1:
-		return fmt.Errorf("a window of %d intervals, want 0 to %d", a.Window, n-1)
+		return fmt.Errorf("a window of %d bins, want 0 to %d", a.Window, n-1)
 	}
 	return nil
 }
 
-// Intervals returns the number of intervals; atoms come after them.
-func (a Actions) Intervals() int { return len(a.Edges) - 1 }
+// Bins returns the number of bins; atoms come after them.
+func (a Actions) Bins() int { return len(a.Edges) - 1 }
 
 // K returns the number of actions.
-func (a Actions) K() int { return a.Intervals() + len(a.Atoms) }
+func (a Actions) K() int { return a.Bins() + len(a.Atoms) }
 
 // Range returns the least and the largest number.
-func (a Actions) Range() (low, high float64) { return a.Edges[0], a.Edges[a.Intervals()] }
+func (a Actions) Range() (low, high float64) { return a.Edges[0], a.Edges[a.Bins()] }
 
-// Width returns |I_c|, the length of the interval of action c.
+// Width returns |I_c|, the length of the bin of action c.
 func (a Actions) Width(c int) float64 { return a.Edges[c+1] - a.Edges[c] }
 
-// Center returns the middle of an interval, or the atom itself.
+// Center returns the middle of a bin, or the atom itself.
 func (a Actions) Center(c int) float64 {
-	if n := a.Intervals(); c >= n {
+	if n := a.Bins(); c >= n {
 		return a.Atoms[c-n]
 	}
 	return a.Edges[c] + a.Width(c)/2
 }
 
-// Middle returns the middle of the interval c and of the neighbours on both sides that pi plays as often.
+// Middle returns the middle of the bin c and of the neighbours on both sides that pi plays as often.
 func (a Actions) Middle(c int, pi []float64) float64 {
 	from, to := c, c
-	for c < a.Intervals() && from > 0 && pi[from-1] > pi[c]-1e-9 {
+	for c < a.Bins() && from > 0 && pi[from-1] > pi[c]-1e-9 {
 		from--
 	}
-	for to < a.Intervals()-1 && pi[to+1] > pi[c]-1e-9 {
+	for to < a.Bins()-1 && pi[to+1] > pi[c]-1e-9 {
 		to++
 	}
 	return (a.Center(from) + a.Center(to)) / 2
 }
 
-// Interval returns the interval that contains a number, and −1 for one outside of the range.
-func (a Actions) Interval(v float64) int {
+// Bin returns the bin that contains a number, and −1 for one outside of the range.
+func (a Actions) Bin(v float64) int {
 	low, high := a.Range()
 	if !(v >= low && v <= high) {
 		return -1
@@ -128,23 +128,23 @@ func (a Actions) Interval(v float64) int {
 	if !found {
 		c--
 	}
-	return min(c, a.Intervals()-1)
+	return min(c, a.Bins()-1)
 }
 
 // Atom returns the action of an atom, and −1 for a number that is none.
 func (a Actions) Atom(v float64) int {
 	if i, ok := slices.BinarySearch(a.Atoms, v); ok {
-		return a.Intervals() + i
+		return a.Bins() + i
 	}
 	return -1
 }
 
 // Share returns the probability that action c plays a number which another division gives to its action f.
 func (a Actions) Share(c int, of Actions, f int) float64 {
-	switch interval, other := c < a.Intervals(), f < of.Intervals(); {
-	case interval && other:
+	switch bin, other := c < a.Bins(), f < of.Bins(); {
+	case bin && other:
 		return max(0, min(a.Edges[c+1], of.Edges[f+1])-max(a.Edges[c], of.Edges[f])) / a.Width(c)
-	case interval == other && a.Center(c) == of.Center(f):
+	case bin == other && a.Center(c) == of.Center(f):
 		return 1
 	}
 	return 0
@@ -178,19 +178,19 @@ func (a Actions) Refines(of Actions) bool {
 // Draw returns the number that action c plays for a uniform draw u in [0, 1), and its density if c has the
 // probability p. The density of an atom is 0.
 func (a Actions) Draw(c int, p, u float64) (number, density float64) {
-	if c >= a.Intervals() {
+	if c >= a.Bins() {
 		return a.Center(c), 0
 	}
-	// Rounding must not give the edge, which the next interval has.
+	// Rounding must not give the edge, which the next bin has.
 	return max(a.Edges[c], min(a.Edges[c]+u*a.Width(c), math.Nextafter(a.Edges[c+1], a.Edges[c]))), p / a.Width(c)
 }
 
-// Names returns the actions' names: [0,1.25) of an interval, 9.99 of an atom. [Parse] reads them.
+// Names returns the actions' names: [0,1.25) of a bin, 9.99 of an atom. [Parse] reads them.
 func (a Actions) Names() []string {
 	var names []string
 	for c, end := range a.Edges[1:] {
 		bracket := ")"
-		if c == a.Intervals()-1 {
+		if c == a.Bins()-1 {
 			bracket = "]"
 		}
 		names = append(names, "["+Format(a.Edges[c])+","+Format(end)+bracket)
@@ -207,13 +207,13 @@ func Format(v float64) string { return strconv.FormatFloat(v+0, 'g', -1, 64) }
 // Parse reads the names that [Actions.Names] gives; not ok: they are others.
 func Parse(names []string) (a Actions, ok bool) {
 	for _, name := range names {
-		end, isInterval := strings.CutPrefix(name, "[")
+		end, isBin := strings.CutPrefix(name, "[")
 		from, to, _ := strings.Cut(strings.TrimRight(end, ")]"), ",")
 		low, err := strconv.ParseFloat(from, 64)
 		if err != nil {
 			return Actions{}, false
 		}
-		if !isInterval {
+		if !isBin {
 			a.Atoms = append(a.Atoms, low)
 			continue
 		}

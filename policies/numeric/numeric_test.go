@@ -32,22 +32,22 @@ func TestNames_AreParsedBack(t *testing.T) {
 	}
 }
 
-// A number is in one interval, of the density that the policy draws it with, whatever the division.
-func TestDraw_IsInItsInterval(t *testing.T) {
+// A number is in one bin, of the density that the policy draws it with, whatever the division.
+func TestDraw_IsInItsBin(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	a := numeric.Even(-3, 7.1, 13)
 	a.Atoms = []float64{.5}
 	for range 10_000 {
-		c := r.IntN(a.Intervals())
+		c := r.IntN(a.Bins())
 		v, density := a.Draw(c, .2, []float64{0, r.Float64(), math.Nextafter(1, 0)}[r.IntN(3)])
-		if a.Interval(v) != c || math.Abs(density*a.Width(c)-.2) > 1e-12 {
-			t.Fatalf("%v of interval %d is in %d, density %v", v, c, a.Interval(v), density)
+		if a.Bin(v) != c || math.Abs(density*a.Width(c)-.2) > 1e-12 {
+			t.Fatalf("%v of bin %d is in %d, density %v", v, c, a.Bin(v), density)
 		}
 	}
 	if v, density := a.Draw(13, .2, .3); v != .5 || density != 0 || a.Atom(v) != 13 || a.Atom(.6) != -1 {
 		t.Errorf("the atom is %v, density %v", v, density)
 	}
-	if a.Interval(7.1) != 12 || a.Interval(7.2) != -1 || a.Interval(math.NaN()) != -1 {
+	if a.Bin(7.1) != 12 || a.Bin(7.2) != -1 || a.Bin(math.NaN()) != -1 {
 		t.Error("the ends of the range")
 	}
 }
@@ -65,14 +65,14 @@ func TestSpread_KeepsDensities(t *testing.T) {
 	var sum float64
 	for f, p := range dst {
 		sum += p
-		if f < fine.Intervals() {
-			c := a.Interval(fine.Center(f))
+		if f < fine.Bins() {
+			c := a.Bin(fine.Center(f))
 			if math.Abs(p/fine.Width(f)-pi[c]/a.Width(c)) > 1e-12 {
 				t.Errorf("the density in %v is %v", fine.Names()[f], p/fine.Width(f))
 			}
 		}
 	}
-	if math.Abs(sum-1) > 1e-12 || dst[fine.Intervals()] != .25 || dst[fine.Intervals()+1] != 0 {
+	if math.Abs(sum-1) > 1e-12 || dst[fine.Bins()] != .25 || dst[fine.Bins()+1] != 0 {
 		t.Errorf("%v, the sum is %v", dst, sum)
 	}
 }

@@ -18,8 +18,8 @@
 //	             policy in answers and logs, "policy_hash"
 //	actions      K ≥ 2 names, no two alike; action a is the a-th, from 0. Where they have features
 //	             those of the catalogue; none without one
-//	numbers      where actions are numbers, what these stand for, see package numeric: edges of intervals, and atoms;
-//	             actions are its names. An argmax plays window neighbouring intervals, evenly; without it one. optional
+//	numbers      where actions are numbers, what these stand for, see package numeric: edges of bins, and atoms;
+//	             actions are its names. An argmax plays window neighbouring bins, evenly; without it one. optional
 //	catalogue    what actions are described by, where they have features, see below; optional: a
 //	             policy without is one of actions that each decision offers with their features
 //	floor        ε in [0, 1)

@@ -24,7 +24,7 @@ func TestNumbers_KeepWhatActionsStandFor(t *testing.T) {
 	f.Components[0].Kind, f.Numbers.Window = policyfile.ArgMax, 2
 	testNumbers(t, f)
 	if f.Numbers.Window = 3; f.Numbers.Check() == nil {
-		t.Error("a window of 3 intervals of 2")
+		t.Error("a window of 3 bins of 2")
 	}
 }
 

@@ -117,7 +117,7 @@ func (c *Component) Family() propensity.Family {
 // Family returns the family that component c plays, without the floor.
 func (f *File) Family(c *Component) propensity.Family {
 	if c.Kind == ArgMax && f.Numbers != nil {
-		return propensity.ArgMax{Window: f.Numbers.Window, Intervals: f.Numbers.Intervals()}
+		return propensity.ArgMax{Window: f.Numbers.Window, Bins: f.Numbers.Bins()}
 	}
 	return c.Family()
 }

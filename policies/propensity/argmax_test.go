@@ -12,16 +12,16 @@ import (
 func TestArgMax_PlaysTheBestWindowOrABetterAction(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 1000 {
-		p := ArgMax{Window: 1 + r.IntN(4), Intervals: 4 + r.IntN(6)}
-		scores := make([]float64, p.Intervals+r.IntN(3))
+		p := ArgMax{Window: 1 + r.IntN(4), Bins: 4 + r.IntN(6)}
+		scores := make([]float64, p.Bins+r.IntN(3))
 		for a := range scores {
 			scores[a] = r.NormFloat64()
 		}
 		var plays [][]float64 // every policy that it may be
 		for a := range scores {
-			if n := p.Window; a < p.Intervals && a+n > p.Intervals {
+			if n := p.Window; a < p.Bins && a+n > p.Bins {
 				continue
-			} else if pi := make([]float64, len(scores)); a >= p.Intervals {
+			} else if pi := make([]float64, len(scores)); a >= p.Bins {
 				pi[a] = 1
 				plays = append(plays, pi)
 			} else {

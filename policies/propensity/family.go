@@ -211,9 +211,9 @@ func AddFloor(pi []float64, epsilon float64) {
 // ArgMax is the point policy that plays the action of the largest score, the first of
 // equals: the limit of a gaussian as σ → 0. It has no posterior and no gradient.
 //
-// With a Window w > 1 the first Intervals actions are neighbours in order. It then plays evenly the w neighbours whose
+// With a Window w > 1 the first Bins actions are neighbours in order. It then plays evenly the w neighbours whose
 // mean score is the largest, or the one other action whose score is larger than that.
-type ArgMax struct{ Window, Intervals int }
+type ArgMax struct{ Window, Bins int }
 
 var _ Family = ArgMax{}
 
@@ -234,10 +234,10 @@ func (p ArgMax) AtMean(dst, scores []float64) {
 	best, from, to := math.Inf(-1), 0, 0
 	for a := range scores {
 		end := a + 1
-		if a < p.Intervals {
+		if a < p.Bins {
 			end = a + p.Window
 		}
-		if a < p.Intervals && end > p.Intervals {
+		if a < p.Bins && end > p.Bins {
 			continue
 		}
 		mean := 0.

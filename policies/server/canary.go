@@ -44,7 +44,7 @@ func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 		return nil, errors.New("the policies are of other rewards or columns")
 	}
 	if f.Numbers != nil && max(1, f.Numbers.Window) != max(1, g.Numbers.Window) {
-		return nil, fmt.Errorf("the policies play %d and %d intervals of numbers at a time: a file has one window",
+		return nil, fmt.Errorf("the policies play %d and %d bins of numbers at a time: a file has one window",
 			max(1, f.Numbers.Window), max(1, g.Numbers.Window))
 	}
 	m := &policyfile.File{Actions: actions, Numbers: f.Numbers, Catalogue: catalogue, RewardMin: f.RewardMin,

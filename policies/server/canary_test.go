@@ -87,7 +87,7 @@ func TestMix_PlaysMarginalPropensities(t *testing.T) {
 		})
 	}
 	for _, window := range []int{0, 1} {
-		if f, err := Mix(numbers(0, 1), numbers(window, 2), share); err != nil || f.Numbers == nil || f.Numbers.Intervals() != 3 {
+		if f, err := Mix(numbers(0, 1), numbers(window, 2), share); err != nil || f.Numbers == nil || f.Numbers.Bins() != 3 {
 			t.Errorf("windows 0 and %d: %+v, %v", window, f, err)
 		}
 	}
@@ -95,8 +95,8 @@ func TestMix_PlaysMarginalPropensities(t *testing.T) {
 		t.Errorf("windows of 2: %+v, %v", f, err)
 	}
 	for want, mix := range map[string]func() (*policyfile.File, error){
-		"play 1 and 2 intervals": func() (*policyfile.File, error) { return Mix(numbers(0, 1), numbers(2, 1), .5) },
-		"play 3 and 2 intervals": func() (*policyfile.File, error) { return Mix(numbers(3, 1), numbers(2, 1), .5) },
+		"play 1 and 2 bins": func() (*policyfile.File, error) { return Mix(numbers(0, 1), numbers(2, 1), .5) },
+		"play 3 and 2 bins": func() (*policyfile.File, error) { return Mix(numbers(3, 1), numbers(2, 1), .5) },
 		"names in the other": func() (*policyfile.File, error) {
 			return Mix(numbers(2, 1), testPolicy(t, 3, 2, func(f *policyfile.File) { f.Actions = numbers(2, 1).File().Actions }), .5)
 		},

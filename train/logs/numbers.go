@@ -10,7 +10,7 @@ import (
 )
 
 // Numbers are the numbers that a log's rows took, such as prices. The log itself is of the actions that they stand
-// for: its Actions are intervals and atoms, and Propensity of a row in interval c is |I_c|·π₀(a|x), which may be
+// for: its Actions are bins and atoms, and Propensity of a row in bin c is |I_c|·π₀(a|x), which may be
 // above 1; see package numeric. [Log.WithActions] divides the range otherwise.
 type Numbers struct {
 	Of      numeric.Actions // what Log.Actions stand for
@@ -30,7 +30,7 @@ const mostAtoms = 64
 // numbering is a builder's reading of numbers.
 type numbering struct {
 	of    *numeric.Actions // nil: actions are names
-	names []string         // of the intervals
+	names []string         // of the bins
 	atoms map[float64]bool // found so far, where of does not say which there are
 	fixed bool             // of says it
 
@@ -56,10 +56,10 @@ func (b *builder) startNumbers() error {
 	}
 	n.of, n.fixed = o.Numbers, o.Actions != nil
 	if n.fixed && !slices.Equal(o.Actions, n.of.Names()) {
-		return fmt.Errorf("%s: setting action-range: its actions are intervals of numbers, and others are named",
+		return fmt.Errorf("%s: setting action-range: its actions are bins of numbers, and others are named",
 			b.path)
 	}
-	n.names, n.atoms, n.families = n.of.Names()[:n.of.Intervals()], map[float64]bool{}, map[string]numeric.Family{}
+	n.names, n.atoms, n.families = n.of.Names()[:n.of.Bins()], map[float64]bool{}, map[string]numeric.Family{}
 	n.low, n.high = n.of.Range()
 	for _, c := range numberColumns {
 		b.outcomeSlot(c)
@@ -67,7 +67,7 @@ func (b *builder) startNumbers() error {
 	return nil
 }
 
-// reduce makes the row one of the interval that its number is in, or of an atom.
+// reduce makes the row one of the bin that its number is in, or of an atom.
 func (b *builder) reduce() error {
 	n, r := &b.numbering, &b.row
 	if n.of == nil || !r.hasAction {
@@ -101,7 +101,7 @@ func (b *builder) reduce() error {
 	if of := propensityForms[b.o.PropensityForm]; of != nil {
 		r.density = of(r.density)
 	}
-	c := n.of.Interval(v)
+	c := n.of.Bin(v)
 	r.p, r.hasP, r.action = r.density*n.of.Width(c), true, append(r.action[:0], n.names[c]...)
 	if !(r.p > 0) || math.IsInf(r.p, 0) {
 		return bad("density", "%v is no density: want one above 0; setting propensity-form log reads logarithms",
@@ -139,7 +139,7 @@ func (b *builder) family() error {
 	return nil
 }
 
-// all returns the names of intervals and atoms.
+// all returns the names of bins and atoms.
 func (n *numbering) all() []string {
 	of := *n.of
 	if !n.fixed {
@@ -177,7 +177,7 @@ func (l *Log) takeNumbers() bool {
 	return ok && len(l.Numbers.Value) == l.n && len(l.Numbers.Density) == l.n && (have == 0 || have == l.n)
 }
 
-// density reports that the propensity of row i is a density times the width of an interval, which may be above 1.
+// density reports that the propensity of row i is a density times the width of a bin, which may be above 1.
 func (l *Log) density(i int) bool {
 	return l.Numbers != nil && l.Numbers.Density[i] > 0 && !math.IsInf(l.Propensity[i], 0)
 }
@@ -190,7 +190,7 @@ func (n *Numbers) subset(rows []int) *Numbers {
 	return &Numbers{n.Of, pick(n.Value, rows), pick(n.Density, rows), pick(n.Transform, rows)}
 }
 
-// into returns the log with other intervals and the same atoms, or more.
+// into returns the log with other bins and the same atoms, or more.
 func (l *Log) into(of numeric.Actions, names []string) (*Log, error) {
 	out, numbers := *l, *l.Numbers
 	numbers.Of = of
@@ -199,7 +199,7 @@ func (l *Log) into(of numeric.Actions, names []string) (*Log, error) {
 	for i, v := range numbers.Value {
 		c := of.Atom(v)
 		if p := numbers.Density[i]; p > 0 {
-			if c = of.Interval(v); c >= 0 {
+			if c = of.Bin(v); c >= 0 {
 				out.Propensity[i] = p * of.Width(c)
 			}
 		}
@@ -212,19 +212,19 @@ func (l *Log) into(of numeric.Actions, names []string) (*Log, error) {
 	return &out, nil
 }
 
-// Divided is a log of numbers in k intervals of one width, beside its atoms.
+// Divided is a log of numbers in k bins of one width, beside its atoms.
 func (l *Log) Divided(k int) (*Log, error) {
 	low, high := l.Numbers.Of.Range()
 	of := numeric.Even(low, high, k)
 	of.Atoms = l.Numbers.Of.Atoms
 	if err := of.Check(); err != nil {
-		return nil, fmt.Errorf("%d intervals: %w", k, err)
+		return nil, fmt.Errorf("%d bins: %w", k, err)
 	}
 	return l.into(of, of.Names())
 }
 
 // CollectNumbers is [Collect] of decisions for numbers: Number with its Density, or, of an atom, with its Propensity.
-// Action is not read. Intervals are those of the actions, and so are atoms, if there are any.
+// Action is not read. Bins are those of the actions, and so are atoms, if there are any.
 func CollectNumbers(of numeric.Actions, decisions []Decision) (*Log, error) {
 	o := &Options{Numbers: &of}
 	if of.Atoms != nil {

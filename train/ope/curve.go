@@ -15,11 +15,11 @@ import (
 	"opl/train/provenance"
 )
 
-// Dose estimates what an interval or a number would have earned, if every row had drawn it.
+// Dose estimates what a bin or a number would have earned, if every row had drawn it.
 type Dose struct {
 	Segment string  `json:"segment,omitempty"` // whose rows these are; empty: all
-	Number  float64 `json:"number"`            // the middle of an interval, or an atom
-	From    float64 `json:"from"`              // of the interval in which a number is drawn evenly
+	Number  float64 `json:"number"`            // the middle of a bin, or an atom
+	From    float64 `json:"from"`              // of the bin in which a number is drawn evenly
 	To      float64 `json:"to"`
 	Value   float64 `json:"value"` // of that, by snips
 	// Low and High hold the values of all doses with probability 1 − δ.
@@ -36,7 +36,7 @@ type Kernel struct {
 	Bandwidth float64 `json:"bandwidth"`
 	IPS       float64 `json:"ips"`
 	SNIPS     float64 `json:"snips"`
-	DR        float64 `json:"dr"` // doubly robust, with the model of the intervals
+	DR        float64 `json:"dr"` // doubly robust, with the model of the bins
 	SE        float64 `json:"se"` // of DR
 }
 
@@ -57,7 +57,7 @@ type DoseCurve struct {
 type CurveOptions struct {
 	Delta, Gamma float64 // of the band
 	By           string  // a column of names: each value is a segment with a curve of its own; empty: one curve
-	// Policy, if not nil, is valued as if it played the middle of its most probable intervals, or its most probable
+	// Policy, if not nil, is valued as if it played the middle of its most probable bins, or its most probable
 	// atom. Rows that had a part in it are left out.
 	Policy *policyfile.Policy
 	Fresh  bool // none had, where that cannot be seen
@@ -69,7 +69,7 @@ type CurveOptions struct {
 const mostSegments = 10
 
 // Curve values each action of a log of numbers as if every row had taken it. The band divides δ among the ends of all
-// intervals and atoms of all segments. Segments depend on contexts alone, so it holds for them, too. The judge is that
+// bins and atoms of all segments. Segments depend on contexts alone, so it holds for them, too. The judge is that
 // of the log.
 func Curve(log *logs.Log, judge *provenance.Judge, o CurveOptions) (DoseCurve, error) {
 	if log.Numbers == nil {
@@ -146,7 +146,7 @@ type kernels struct {
 func (k *kernels) dose(rows []int, c int, judges [2]*provenance.Judge, o certify.Options) (Dose, error) {
 	of, units, ends := k.log.Numbers.Of, k.log.Units(), [2]float64{}
 	d := Dose{Number: of.Center(c), From: of.Center(c), To: of.Center(c)}
-	if c < of.Intervals() {
+	if c < of.Bins() {
 		d.From, d.To = of.Edges[c], of.Edges[c+1]
 		d.Point = k.lepski(rows, func(int) float64 { return d.Number }, false)
 	}
@@ -195,7 +195,7 @@ func (k *kernels) policy(out *DoseCurve, judge *provenance.Judge, o CurveOptions
 			return err
 		}
 		at[i] = numbers.Middle(floats.MaxIdx(pi), pi)
-		if k.log.Numbers.Of.Interval(at[i]) < 0 {
+		if k.log.Numbers.Of.Bin(at[i]) < 0 {
 			return fmt.Errorf("setting policy: it plays %v, which is outside of the log's range", at[i])
 		}
 	}
@@ -253,7 +253,7 @@ func (k *kernels) smoothed(rows []int, at func(i int) float64, h float64, atoms 
 			w = .75 * (1 - u*u) / (h * (whole((high-t)/h) - whole((low-t)/h)) * numbers.Density[i])
 		}
 		if !atoms || c < 0 {
-			c = numbers.Of.Interval(t)
+			c = numbers.Of.Bin(t)
 		}
 		e.IPS, weights = e.IPS+w*r/n, weights+w
 		x := k.predicted[i][c] + w*(r-k.predicted[i][k.log.Action[i]])

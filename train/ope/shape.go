@@ -12,13 +12,13 @@ import (
 // default first: it assumes nothing.
 func Shapes() []string { return []string{"any", "increasing", "decreasing", "unimodal"} }
 
-// Shaped makes the predictions for the intervals of numbers the nearest ones that have a shape of
+// Shaped makes the predictions for the bins of numbers the nearest ones that have a shape of
 // [Shapes],
 //
 //	argmin_q Σ_c |I_c| (q_c − r̂(x_i, c))²,   q of the shape,
 //
-// by pooling adjacent violators; a unimodal q rises up to some interval, and falls after it. So
-// intervals of few rows borrow from their neighbours. Atoms keep what is predicted of them. Doubly
+// by pooling adjacent violators; a unimodal q rises up to some bin, and falls after it. So
+// bins of few rows borrow from their neighbours. Atoms keep what is predicted of them. Doubly
 // robust estimates stay unbiased if the shape is wrong, the direct one does not. Errors: an unknown
 // shape, a log whose actions are names.
 //
@@ -33,7 +33,7 @@ func (m Model) Shaped(shape string, log *logs.Log) (Model, error) {
 		return nil, fmt.Errorf("setting reward-shape %s: actions are names: setting action-range says that they are numbers",
 			shape)
 	}
-	n := log.Numbers.Of.Intervals()
+	n := log.Numbers.Of.Bins()
 	width := make([]float64, n)
 	for c := range width {
 		width[c] = log.Numbers.Of.Width(c)

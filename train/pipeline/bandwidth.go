@@ -16,18 +16,18 @@ import (
 	"opl/train/logs"
 )
 
-// divisions are how many windows of one width a range of numbers may have room for, where [Options].Intervals does
+// divisions are how many windows of one width a range of numbers may have room for, where [Options].Bins does
 // not say them.
 var divisions = []int{4, 8, 16, 32}
 
 // Division says what windows of one width earn, by rows that teach.
 type Division struct {
-	Intervals int     `json:"intervals"` // windows that the range has room for
-	Value     float64 `json:"value"`     // estimated reward of the policy that plays the best window
-	Error     float64 `json:"error"`     // standard error of that by weights of as many rows as certify
+	Bins  int     `json:"intervals"` // windows that the range has room for
+	Value float64 `json:"value"`     // estimated reward of the policy that plays the best window
+	Error float64 `json:"error"`     // standard error of that by weights of as many rows as certify
 }
 
-// bandwidth divides a log of numbers as finely as offered, and chooses the window of intervals whose policy has the
+// bandwidth divides a log of numbers as finely as offered, and chooses the window of bins whose policy has the
 // largest value less half its error. It returns the log with the options that divide its rows alike, and the rows it has
 // looked at. Narrow windows may earn more, and are guaranteed less: weights are as large as windows are narrow. The rows
 // that teach are halved, and each half teaches a model of the finest division. One says which policies are best in the
@@ -36,18 +36,18 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 	error) {
 	if before := cmp.Or(o.PriorFile, o.Distil); before != nil { // the log was read as its policy divides it
 		out, numbers := *log, *log.Numbers
-		if of := before.File().Numbers; of != nil && of.Intervals() == numbers.Of.Intervals() {
+		if of := before.File().Numbers; of != nil && of.Bins() == numbers.Of.Bins() {
 			numbers.Of.Window = of.Window
 		}
 		out.Numbers = &numbers
 		return &out, o, k, nil
 	}
-	ks := slices.Compact(slices.Sorted(slices.Values(o.Intervals)))
+	ks := slices.Compact(slices.Sorted(slices.Values(o.Bins)))
 	if len(ks) == 0 {
 		ks = divisions
 	}
 	if ks[0] < 1 {
-		return nil, o, k, fmt.Errorf("setting intervals %d: want at least 1", ks[0])
+		return nil, o, k, fmt.Errorf("setting bins %d: want at least 1", ks[0])
 	}
 	most := ks[len(ks)-1]
 	log, err := log.Divided(most)
@@ -63,7 +63,7 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 	var rewards [2]func(row int) []float64
 	for f := range rows {
 		if rewards[f], err = l.rewards(ctx, l.rows, rows[f]); err != nil {
-			return nil, o, k, fmt.Errorf("%d intervals: %w", most, err)
+			return nil, o, k, fmt.Errorf("%d bins: %w", most, err)
 		}
 	}
 	chosen := most
@@ -71,7 +71,7 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 	rowsTaught := float64(len(l.teaching))
 	for _, n := range ks {
 		value, square := 0.0, 0.0
-		policy := propensity.ArgMax{Window: (most + n/2) / n, Intervals: most}
+		policy := propensity.ArgMax{Window: (most + n/2) / n, Bins: most}
 		for f := range rows {
 			for _, i := range rows[f] {
 				policy.AtMean(pi, rewards[1-f](i))
@@ -86,7 +86,7 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 			best, chosen, log.Numbers.Of.Window = v, n, policy.Window
 		}
 	}
-	if !l.objective.Recipe { // its policy plays single intervals
+	if !l.objective.Recipe { // its policy plays single bins
 		log, err = log.Divided(chosen)
 	}
 	k.looked = l.teaching

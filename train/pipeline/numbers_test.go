@@ -52,7 +52,7 @@ func TestNumbers_KeepTheirPromise(t *testing.T) {
 // A policy that goes on from another plays windows as wide, and its file certifies again what it states.
 func TestNumbers_PriorKeepsWindow(t *testing.T) {
 	w, o := worlds.OfNumbers()[1], numbersOptions(1)
-	o.Intervals = []int{4, 32}
+	o.Bins = []int{4, 32}
 	for seed := range uint64(2) {
 		decisions, _ := w.Draw(500, 1, seed+1)
 		log, err := w.Collect(decisions)
@@ -66,8 +66,8 @@ func TestNumbers_PriorKeepsWindow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.File.Numbers.Window != 8 || got.File.Numbers.Intervals() != 32 {
-			t.Fatalf("log %d: %+v, want windows of 8 of 32 intervals", seed+1, got.File.Numbers)
+		if got.File.Numbers.Window != 8 || got.File.Numbers.Bins() != 32 {
+			t.Fatalf("log %d: %+v, want windows of 8 of 32 bins", seed+1, got.File.Numbers)
 		}
 		o.PriorFile = policy(t, got)
 		if s, g := mustCertify(t, o.PriorFile, log, options{}), got.Certificate.Statement(); math.Abs(s.Reward()-g.Reward()) > 1e-9 {
@@ -79,7 +79,7 @@ func TestNumbers_PriorKeepsWindow(t *testing.T) {
 // numbersOptions are those of a quick recipe.
 func numbersOptions(seed uint64) pipeline.Options {
 	return pipeline.Options{Settings: settings(2), Scaling: unit, Floor: .05, Learners: []string{"linear"}, Seed: seed,
-		Intervals: []int{4, 8}, Force: true}
+		Bins: []int{4, 8}, Force: true}
 }
 
 // learnNumbers learns quickly.

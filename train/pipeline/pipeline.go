@@ -54,7 +54,7 @@ func Learn(ctx context.Context, lib library.Library, log *logs.Log, o Options) (
 // known is what is known of a log before its rows are divided.
 type known struct {
 	judge     *provenance.Judge // nil: it is not inspected yet
-	looked    []int             // rows that intervals were chosen on, which do not certify
+	looked    []int             // rows that bins were chosen on, which do not certify
 	divisions []Division        // of a range of numbers that there was a choice among
 }
 

@@ -16,10 +16,10 @@ type Curve struct {
 	Often  float64                 // that probability; 0: there is none
 }
 
-// finest is how many intervals there are in worlds of numbers: best is the best policy that draws evenly in one.
+// finest is how many bins there are in worlds of numbers: best is the best policy that draws evenly in one.
 const finest = 32
 
-// points of an interval that integrals are sums over.
+// points of a bin that integrals are sums over.
 const points = 10
 
 // decide draws a decision.
@@ -65,7 +65,7 @@ func numbersWorld(name, about string, high float64, atoms []float64,
 			v := next(r)
 			v.Mean = make([]float64, of.K())
 			for c := range v.Mean {
-				if c >= of.Intervals() {
+				if c >= of.Bins() {
 					v.Mean[c] = v.Reward(of.Center(c))
 					continue
 				}

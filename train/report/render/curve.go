@@ -29,7 +29,7 @@ func Curve(w io.Writer, f table.Format, c ope.DoseCurve) error {
 	return nil
 }
 
-// BriefCurve writes the intervals of the best bounds, and what a policy would have earned.
+// BriefCurve writes the bins of the best bounds, and what a policy would have earned.
 func BriefCurve(w io.Writer, c ope.DoseCurve) error {
 	var b, t brief
 	fmt.Fprintln(&b, concludedCurve(c))
@@ -38,7 +38,7 @@ func BriefCurve(w io.Writer, c ope.DoseCurve) error {
 	for _, n := range c.Notes {
 		b.doubt("", "note", ": "+n)
 	}
-	b.what, b.fewest = "intervals", 4
+	b.what, b.fewest = "bins", 4
 	b.table = strings.Split(strings.TrimSpace(t.String()), "\n")
 	b.legend = bandOf(c) + "; point value: by kernels, biased, no guarantee"
 	return b.to(w)
@@ -69,7 +69,7 @@ func bandOf(c ope.DoseCurve) string {
 const aboutPoints = "point value: of the number itself, by a doubly robust kernel estimate; biased by up to about " +
 	"its error, more at the ends of the range and beside a jump; no guarantee"
 
-// doses are a head and a row an interval.
+// doses are a head and a row a bin.
 func doses(all []ope.Dose) [][]string {
 	rows := [][]string{{"numbers", "value", "≥", "≤", "at", "point value", "bandwidth"}}
 	by := len(all) > 0 && all[0].Segment != ""
@@ -91,7 +91,7 @@ func doses(all []ope.Dose) [][]string {
 	return rows
 }
 
-// numbers names an interval, or the one number of an atom.
+// numbers names a bin, or the one number of an atom.
 func numbers(d ope.Dose) string {
 	if d.From == d.To {
 		return fmt.Sprintf("%.4g", d.Number)

@@ -97,11 +97,11 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 	}
 	var of []string
 	for _, d := range t.Divisions {
-		of = append(of, fmt.Sprintf("%d: %s", d.Intervals, around(plain, d.Value, d.Error)))
+		of = append(of, fmt.Sprintf("%d: %s", d.Bins, around(plain, d.Value, d.Error)))
 	}
 	if of != nil {
-		facts = append(facts, fact("intervals", "%d of %d at a time, by rows that teach: %s", max(1, f.Numbers.Window),
-			f.Numbers.Intervals(), strings.Join(of, "; ")))
+		facts = append(facts, fact("bins", "%d of %d at a time, by rows that teach: %s", max(1, f.Numbers.Window),
+			f.Numbers.Bins(), strings.Join(of, "; ")))
 	}
 	if e != nil {
 		facts = append(facts, behaviour(e, false)...)

@@ -48,8 +48,8 @@ func TrainingPage(l *pipeline.Learned, e *explain.Explanation) html.Page {
 		p.Sections = append(p.Sections, html.Section{Title: "How it was learned", Figures: []html.Figure{f}})
 	}
 	if len(l.Training.Divisions) > 0 {
-		p.Sections = append(p.Sections, html.Section{Title: "Into how many intervals", Figures: []html.Figure{
-			intervalsFigure(l.Training)}})
+		p.Sections = append(p.Sections, html.Section{Title: "Into how many bins", Figures: []html.Figure{
+			binsFigure(l.Training)}})
 	}
 	if l.Log.Severity > inspect.Fine && p.Tone == html.Good {
 		p.Tone = html.Doubt
@@ -61,18 +61,18 @@ func TrainingPage(l *pipeline.Learned, e *explain.Explanation) html.Page {
 	return p
 }
 
-// intervalsFigure draws what is promised against the number of windows that a range of numbers has room for.
-func intervalsFigure(t pipeline.Training) html.Figure {
+// binsFigure draws what is promised against the number of windows that a range of numbers has room for.
+func binsFigure(t pipeline.Training) html.Figure {
 	c := figure.Curve{Name: "estimate, with its error", Style: figure.Category(0), Kind: figure.Barred}
-	p := &figure.Panel{X: "intervals", Y: "reward", LogX: true}
+	p := &figure.Panel{X: "bins", Y: "reward", LogX: true}
 	for _, d := range t.Divisions {
-		c.Add(float64(d.Intervals), d.Value, d.Value-d.Error, d.Value+d.Error, "")
-		p.At = append(p.At, float64(d.Intervals))
+		c.Add(float64(d.Bins), d.Value, d.Value-d.Error, d.Value+d.Error, "")
+		p.At = append(p.At, float64(d.Bins))
 	}
 	p.Curves = []figure.Curve{c}
-	return html.Figure{Caption: "The reward of the best policy of each number of intervals, by rows that teach, and its " +
+	return html.Figure{Caption: "The reward of the best policy of each number of bins, by rows that teach, and its " +
 		"standard error on as many rows as certify. The largest reward less its error is taken.",
-		Figure: figure.Figure{Name: "intervals", Panels: [][]*figure.Panel{{p}},
+		Figure: figure.Figure{Name: "bins", Panels: [][]*figure.Panel{{p}},
 			Legends: []figure.Legend{{Entries: []figure.Entry{{Label: c.Name, Style: c.Style}}}}}}
 }
 
