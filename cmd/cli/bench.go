@@ -97,9 +97,6 @@ func (f *benchFlags) run(cmd *cobra.Command, list []ope.Estimator, models models
 	if err != nil {
 		return err
 	}
-	if err := f.plot.draw(render.BenchFigure(r)); err != nil {
-		return err
-	}
 	text := func(w io.Writer) error { return render.Bench(w, table.Format(f.format), r) }
-	return conclusion{answer: r, text: text}.write(cmd, f.format, nil)
+	return conclusion{answer: r, text: text, plot: plotted(f.plot, render.BenchFigure, r)}.write(cmd, f.format, nil)
 }

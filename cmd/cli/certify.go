@@ -148,7 +148,7 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		return page, nil
 	}
 	return conclusion{certifiedOf(g), shown(render.Certificate, g), shown(render.BriefCertificate, g), page,
-		statusOf(g)}.write(cmd, f.format, &f.page)
+		statusOf(g), nil}.write(cmd, f.format, &f.page)
 }
 
 // judge inspects a log, or a shard's files of it.

@@ -24,6 +24,7 @@ type conclusion struct {
 	brief  func(w io.Writer) error   // as text without --verbose; nil: text
 	page   func() (html.Page, error) // of --report; nil: none
 	end    error                     // that the command ends with, an exit status
+	plot   func() error              // draws the figure of --plot; nil: none
 }
 
 // shown is how a function of package render shows a value.
@@ -40,9 +41,14 @@ func checked[T any](page func(T) html.Page, value T, judge *provenance.Judge) fu
 	}
 }
 
-// write writes the page of --report and then the answer to standard output: whoever reads that may stop
-// reading (| head), which ends the process.
+// write writes the figure of --plot, the page of --report and then the answer to standard output: whoever reads that
+// may stop reading (| head), which ends the process.
 func (c conclusion) write(cmd *cobra.Command, format string, report *reportFlag) error {
+	if c.plot != nil {
+		if err := c.plot(); err != nil {
+			return err
+		}
+	}
 	if report != nil && report.path != "" {
 		page, err := c.page()
 		if err != nil {
@@ -78,14 +84,18 @@ func (p *plotFlag) add(fl *pflag.FlagSet) {
 	})
 }
 
-// draw writes the figure, if it is asked for.
-func (p *plotFlag) draw(f figure.Figure) error {
-	if p.path == "" {
+// plotted writes the figure of a value, if it is asked for.
+func plotted[T any](p plotFlag, draw func(T) figure.Figure, value T) func() error {
+	return func() error {
+		if p.path == "" {
+			return nil
+		}
+		err := wholefile.Write(p.path, 0, func(to *os.File) error {
+			return render.Plot(to, filepath.Ext(p.path)[1:], draw(value))
+		})
+		if err != nil {
+			return fmt.Errorf("--plot: %w", err)
+		}
 		return nil
 	}
-	err := wholefile.Write(p.path, 0, func(to *os.File) error { return render.Plot(to, filepath.Ext(p.path)[1:], f) })
-	if err != nil {
-		return fmt.Errorf("--plot: %w", err)
-	}
-	return nil
 }

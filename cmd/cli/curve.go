@@ -47,14 +47,11 @@ func curveCommand(lib library.Library) *cobra.Command {
 			}
 			judge := provenance.Within(log, o.Gamma)
 			c, err := ope.Curve(log, judge, o)
-			if err == nil {
-				c.Notes = remarks(log, judge.Found())
-				err = plot.draw(render.CurveFigure(c))
-			}
 			if err != nil {
 				return flagError(err)
 			}
-			said := conclusion{answer: c, text: func(w io.Writer) error {
+			c.Notes = remarks(log, judge.Found())
+			said := conclusion{answer: c, plot: plotted(plot, render.CurveFigure, c), text: func(w io.Writer) error {
 				return render.Curve(w, table.Format(format), c)
 			}}
 			if format == string(table.Text) {

@@ -156,15 +156,13 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err != nil {
 		return err
 	}
-	if err := f.plot.draw(render.EvaluationFigure(result)); err != nil {
-		return err
-	}
 	var short func(w io.Writer) error // of a table without estimators that were asked for
 	if f.format == string(table.Text) && !cmd.Flags().Changed("estimators") {
 		short = shown(render.BriefEvaluation, result)
 	}
 	text := func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) }
 	return conclusion{answer: result.InUnits(), text: text, brief: short,
+		plot: plotted(f.plot, render.EvaluationFigure, result),
 		page: checked(render.EvaluationPage, result, o.Judge)}.write(cmd, f.format, &f.page)
 }
 

@@ -94,10 +94,8 @@ func (f *frontierFlags) run(cmd *cobra.Command, lib library.Library, paths []str
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
-	if err := f.plot.draw(render.FrontierFigure(path)); err != nil {
-		return err
-	}
-	return conclusion{answer: path, page: func() (html.Page, error) { return render.FrontierPage(path, files), nil },
+	return conclusion{answer: path, plot: plotted(f.plot, render.FrontierFigure, path),
+		page: func() (html.Page, error) { return render.FrontierPage(path, files), nil },
 		text: func(w io.Writer) error { return render.FrontierText(w, table.Format(f.format), path, files) },
 	}.write(cmd, f.format, &f.page)
 }

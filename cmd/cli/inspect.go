@@ -48,7 +48,7 @@ func inspectCommand(lib library.Library) *cobra.Command {
 			show.stop()
 			draw := func() (html.Page, error) { return render.InspectionPage(report), nil }
 			return conclusion{report, shown(render.Inspection, report), shown(render.BriefInspection, report), draw,
-				inspectedStatus(report)}.write(cmd, format, &page)
+				inspectedStatus(report), nil}.write(cmd, format, &page)
 		},
 	}
 	addFormat(cmd.Flags(), &format)

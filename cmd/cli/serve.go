@@ -232,7 +232,7 @@ func (f *serveFlags) read(path string) error {
 		}
 	}
 	if f.items != "" {
-		c, actions, wrong := readCatalogue(f.items)
+		c, actions, wrong := readServed(f.items)
 		if wrong != nil {
 			return errors.Join(err, fmt.Errorf("--catalogue: %w", wrong))
 		}
@@ -244,6 +244,19 @@ func (f *serveFlags) read(path string) error {
 // files says how the files of what is served are by now.
 func (f *serveFlags) files(path string) []os.FileInfo {
 	return stats([]string{path, f.canary, f.items})
+}
+
+// maxCatalogue is how large a catalogue that is served may be, in bytes.
+const maxCatalogue = 4 << 30
+
+// readServed reads a catalogue from a regular file alone: a pipe would keep the server waiting.
+func readServed(path string) (*policyfile.Catalogue, []string, error) {
+	if f, _, err := wholefile.Open(path, maxCatalogue); err != nil {
+		return nil, nil, err
+	} else if err := f.Close(); err != nil {
+		return nil, nil, err
+	}
+	return readCatalogue(path)
 }
 
 // readCatalogue reads a catalogue as policy files and served logs know it, by its hash.

@@ -129,25 +129,36 @@ func (f *File) Abort() error {
 	return err
 }
 
-// Read reads a regular file of at most so many bytes. It refuses pipes and devices, without waiting for what they would
-// give, and larger files.
-func Read(path string, most int64) ([]byte, error) {
+// Open opens a regular file of at most so many bytes for reading. It refuses pipes and devices, without waiting for what
+// they would give, and larger files.
+func Open(path string, most int64) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = fmt.Errorf("%s: is a directory", path)
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("%s: no regular file", path)
+	case info.Size() > most:
+		err = fmt.Errorf("%s: %d bytes, at most %d are read", path, info.Size(), most)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+// Read reads what Open opens.
+func Read(path string, most int64) ([]byte, error) {
+	f, info, err := Open(path, most)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%s: is a directory", path)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: no regular file", path)
-	case info.Size() > most:
-		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", path, info.Size(), most)
-	}
 	var b bytes.Buffer
 	b.Grow(int(info.Size()) + bytes.MinRead)
 	if _, err := b.ReadFrom(io.LimitReader(f, most+1)); err != nil {

@@ -13,15 +13,29 @@ import (
 
 const (
 	lateBlocks   = 20     // stretches of the log, by age
-	lateLevel    = 5e-4   // of each test
+	lateLevel    = 5e-3   // of all tests together: what two scales say alike is rarer by chance
 	lateWeighted = 2.5    // z with weights 1/π₀
+	lateStill    = 3      // z without them, where contexts of the action did not move by as much
 	lateFeatures = 16     // of contexts that foretell rewards
 	lateRows     = 50_000 // from which that is learned
 	lateActions  = 50     // that are looked at apart
 )
 
-// lateWindows are the newest rows that are compared with the others, in blocks: .05, .1, .2, .3 and .5 of the log.
-var lateWindows = [...]int{1, 2, 4, 6, 10}
+// lateDelays are mean delays that are looked for, as shares of the log.
+var lateDelays = [...]float64{.025, .05, .1, .2, .4}
+
+// missing is the share of rewards that are not in yet, by blocks of age, if delays are exponential with a mean τ: the
+// mean of exp(−age/τ). The newest blocks are those that miss half of what the first does.
+func missing(tau float64) (g [lateBlocks]float64, newest int) {
+	for b := range g {
+		from := float64(b) / lateBlocks
+		g[b] = (math.Exp(-from/tau) - math.Exp(-(from+1./lateBlocks)/tau)) * tau * lateBlocks
+		if 2*g[b] >= g[0] {
+			newest++
+		}
+	}
+	return g, newest
+}
 
 // newestRewards names the check that late makes.
 const newestRewards = "newest rewards"
@@ -30,14 +44,15 @@ const newestRewards = "newest rewards"
 // of its newest rows are what stands for none, and actions whose rewards come sooner look better than they are.
 //
 // The share of rewards other than a value v is compared between actions, in blocks of a twentieth of the log, and
-// the differences between newer and older blocks (difference in differences). What falls alike for all actions is
-// the world's drift, and makes none look better: the test passes if the changes are alike as sums or as factors. A
-// regression of each action's rewards on contexts takes out what contexts that change do; the change must also show
-// with weights 1/π₀, which a logging policy that changes does not alter. v is the least reward, the largest, and the
-// one whose share grew most. Doubtful is what differs at lateLevel, and for one action by more than a fifth. Rows of
-// a group count as far as they tell something new. Without times the order of the file is taken for that of time,
-// unless it is sorted by a column. Fewer than 500 rows are not looked at, nor shards, which do not know whether their
-// newest rows are the log's. A log that is sound has no such finding.
+// the differences are regressed on the share that exponential delays would leave out at that age (difference in
+// differences). What falls alike for all actions is the world's drift, and makes none look better: the test passes
+// if the changes are alike as sums or as factors. A regression of each action's rewards on contexts takes out what
+// contexts that change do. The change must also show with weights 1/π₀, which a logging policy that changes does not
+// alter, or the contexts and propensities of the action must be what they were. v is the least reward, the largest,
+// and the one whose share grew most. Doubtful is what differs at lateLevel, and for one action by more than a fifth.
+// Rows of a group count as far as they tell something new. Without times the order of the file is taken for that of
+// time, unless it is sorted by a column. Fewer than 500 rows are not looked at, nor shards, which do not know whether
+// their newest rows are the log's. A log that is sound has no such finding.
 func (l *log) late() {
 	if l.summary != nil || l.n < 500 {
 		return
@@ -53,7 +68,7 @@ func (l *log) late() {
 		values = values[:1] // rewards other than one are the other
 	}
 	for _, v := range values {
-		if f, found := d.test(v); found {
+		if f, found := d.test(v, lateLevel/float64(len(values))); found {
 			l.add(f)
 			return
 		}
@@ -66,10 +81,11 @@ type delays struct {
 	*reader
 	block  []uint8
 	class  []uint8
-	action []int     // of each class; negative: several
-	kept   []int     // features that foretell rewards
-	buffer []float64 // for a row's features
-	rows   [][]int   // some of each class, to learn from
+	action []int                 // of each class; negative: several
+	kept   []int                 // features that foretell rewards
+	buffer []float64             // for a row's features
+	rows   [][]int               // some of each class, to learn from
+	moved  [][lateBlocks]columns // by class and block
 }
 
 func (l *log) newDelays() *delays {
@@ -98,7 +114,59 @@ func (l *log) newDelays() *delays {
 	for i := 0; i < l.n; i += 1 + l.n/lateRows {
 		d.rows[d.class[i]] = append(d.rows[d.class[i]], i)
 	}
+	d.sum()
 	return d
+}
+
+// columns are sums over rows of features, their squares, and the propensity and its logarithm.
+type columns struct {
+	rows        float64
+	sum, square []float64
+}
+
+// sum adds up the columns of each class in each block.
+func (d *delays) sum() {
+	d.moved = make([][lateBlocks]columns, len(d.action))
+	width := 1 + 2*len(d.kept)
+	row := make([]float64, width+2)
+	for i, b := range d.block {
+		d.fill(i, row[:width])
+		if d.Propensity != nil {
+			row[width], row[width+1] = d.Propensity[i], math.Log(d.Propensity[i])
+		}
+		c := &d.moved[d.class[i]][b]
+		if c.rows++; c.sum == nil {
+			c.sum, c.square = make([]float64, len(row)), make([]float64, len(row))
+		}
+		for j, v := range row {
+			c.sum[j], c.square[j] = c.sum[j]+v, c.square[j]+v*v
+		}
+	}
+}
+
+// moves reports that columns of a class change along g by lateStill standard errors.
+func (d *delays) moves(class int, g [lateBlocks]float64) bool {
+	var n, mean, spread float64
+	for b, c := range d.moved[class] {
+		n, mean = n+c.rows, mean+c.rows*g[b]
+	}
+	mean /= n
+	for b, c := range d.moved[class] {
+		spread += c.rows * (g[b] - mean) * (g[b] - mean)
+	}
+	for j := range 3 + 2*len(d.kept) {
+		var sum, square, along float64
+		for b, c := range d.moved[class] {
+			if c.rows > 0 {
+				sum, square, along = sum+c.sum[j], square+c.square[j], along+(g[b]-mean)*c.sum[j]
+			}
+		}
+		variance := square/n - sum/n*sum/n
+		if variance > 1e-9*square/n && along*along > lateStill*lateStill*spread*variance {
+			return true
+		}
+	}
+	return false
 }
 
 // along is how features correlate with the age of rows, and with those of the next rows: a column of time would take
@@ -178,8 +246,8 @@ func (c *cell) add(o cell) {
 	c.n, c.differ, c.expected, c.variance = c.n+o.n, c.differ+o.differ, c.expected+o.expected, c.variance+o.variance
 }
 
-// test looks at rewards other than that of cost v.
-func (d *delays) test(v float64) (f Finding, found bool) {
+// test looks at rewards other than that of cost v, at a level.
+func (d *delays) test(v, level float64) (f Finding, found bool) {
 	m := d.foretold(v)
 	classes := len(d.action)
 	// Changes that are alike for all actions: of each block a term, or a factor.
@@ -230,17 +298,18 @@ func (d *delays) test(v float64) (f Finding, found bool) {
 		more = math.Sqrt(max(1, alike[0]/alike[1]))
 	}
 	best := 1.0
-	for _, window := range lateWindows {
+	for _, tau := range lateDelays {
+		g, newest := missing(tau)
 		chi, df, far, worst, most := 0.0, -1.0, 0.0, 0, 0.0
 		for c := range classes {
-			z, share, change, ok := d.change(&cells, c, window)
+			z, share, factor, ok := d.change(&cells, c, g, newest)
 			if !ok {
 				continue
 			}
 			z /= more
 			chi, df = chi+(1-share)*z*z, df+1
 			if math.Abs(z) > most && c > 0 {
-				most, far, worst = math.Abs(z), math.Abs(change), c
+				most, far, worst = math.Abs(z), math.Abs(factor), c
 			}
 		}
 		if df < 1 || far < .2 || !(chi >= 0) {
@@ -250,18 +319,19 @@ func (d *delays) test(v float64) (f Finding, found bool) {
 		if p >= best {
 			continue
 		}
-		best, f = p, d.says(v, window, worst, p)
+		best, f = p, d.says(v, newest, worst, p)
 	}
-	return f, best < lateLevel
+	return f, best < level
 }
 
-// change compares the rewards of a class in the newest blocks with those of the others: z, the least of what scales
-// say, the class's share of the variance, and the difference as a factor less 1.
-func (d *delays) change(cells *[2][2][lateBlocks][]cell, class, window int) (z, share, factor float64, ok bool) {
+// change regresses the difference between the rewards of a class and those of others, by blocks, on g: z, the least of
+// what scales say, the class's share of the variance, and the factor less 1 of the newest block.
+func (d *delays) change(cells *[2][2][lateBlocks][]cell, class int, g [lateBlocks]float64,
+	newest int) (z, share, factor float64, ok bool) {
 	for s := range cells {
 		var of [2]float64 // by weight
 		for w := range cells[s] {
-			var sum, weight [2]float64 // newest, others
+			var sum, one, two, differ, with float64 // of weights 1/variance: 1, g, g², the difference, that times g
 			var own, both, expected float64
 			for b, row := range cells[s][w] {
 				var rest cell
@@ -278,28 +348,30 @@ func (d *delays) change(cells *[2][2][lateBlocks][]cell, class, window int) (z, 
 				if !(by > 0 && byRest > 0) {
 					continue
 				}
-				at := 1
-				if b < window {
-					at, expected = 0, expected+this.expected*this.expected/this.variance
+				if b < newest {
+					expected += this.expected * this.expected / this.variance
 				}
 				variance := this.variance/by/by + rest.variance/byRest/byRest
-				sum[at] += (this.differ/by - rest.differ/byRest) / variance
-				weight[at] += 1 / variance
+				change := (this.differ/by - rest.differ/byRest) / variance
+				sum, one, two = sum+1/variance, one+g[b]/variance, two+g[b]*g[b]/variance
+				differ, with = differ+change, with+g[b]*change
 				own, both = own+this.variance/by/by, both+variance
 			}
-			if !(weight[0] > 0 && weight[1] > 0) || w == 0 && expected < 5 {
+			spread := two - one*one/sum
+			if !(spread > 1e-9*two) || w == 0 && expected < 5 {
 				return 0, 0, 0, false
 			}
-			change := sum[0]/weight[0] - sum[1]/weight[1]
-			of[w] = change / math.Sqrt(1/weight[0]+1/weight[1])
+			slope := (with - differ*one/sum) / spread
+			of[w] = slope * math.Sqrt(spread)
 			if w == 0 {
 				share = own / both
 				if s == 1 {
-					factor = change
+					factor = slope * g[0]
 				}
 			}
 		}
-		if of[0]*of[1] <= 0 || math.Abs(of[1]) < lateWeighted {
+		if of[0]*of[1] <= 0 || math.Abs(of[1]) < lateWeighted &&
+			(math.Abs(of[0]) < lateStill || d.moves(class, g)) {
 			of[0] = 0
 		}
 		if s == 0 {

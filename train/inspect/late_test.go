@@ -195,6 +195,69 @@ func TestLate_FindsDelaysOfSomeActions(t *testing.T) {
 	}
 }
 
+// A logging policy that comes to choose by a product of features changes what actions earn, and no feature's mean.
+func TestLate_PassesPoliciesThatChange(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 56))
+		l := &logs.Log{Actions: logs.Numbered(2)}
+		var data []float64
+		for i := range 4000 {
+			x := [2]float64{float64(2*r.IntN(2) - 1), float64(2*r.IntN(2) - 1)}
+			p, action, cost := .5, int32(1), 0.
+			if i > 3200 {
+				p += .4 * x[0] * x[1]
+			}
+			if r.Float64() < p {
+				action = 0
+			} else {
+				p = 1 - p
+			}
+			if r.Float64() < .5+.2*x[0]*x[1] {
+				cost = -1
+			}
+			data = append(data, x[:]...)
+			l.Action, l.Cost, l.Propensity = append(l.Action, action), append(l.Cost, cost), append(l.Propensity, p)
+		}
+		l.X = logs.Rows64{Width: 2, Data: data}
+		if f, ok := inspect.Inspect(l).Finding("newest rewards"); ok {
+			t.Errorf("seed %d: %+v", seed, f)
+		}
+	}
+}
+
+// Weights 1/π₀ of a skewed logging policy show nothing; where it stays as it was, they need not.
+func TestLate_FindsDelaysUnderSkewedPolicies(t *testing.T) {
+	found := 0
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 78))
+		l := &logs.Log{Actions: logs.Numbered(2)}
+		var data []float64
+		for i := range 4000 {
+			x, p, action, cost := r.NormFloat64(), .05, int32(1), 0.
+			if x > 0 {
+				p = .6
+			}
+			if r.Float64() < p {
+				action = 0
+			} else {
+				p = 1 - p
+			}
+			if r.Float64() < .15 && (action == 1 || r.ExpFloat64()*.3 < 1-float64(i)/4000) {
+				cost = -1
+			}
+			data = append(data, x)
+			l.Action, l.Cost, l.Propensity = append(l.Action, action), append(l.Cost, cost), append(l.Propensity, p)
+		}
+		l.X = logs.Rows64{Width: 1, Data: data}
+		if _, ok := inspect.Inspect(l).Finding("newest rewards"); ok {
+			found++
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d of 8 found", found)
+	}
+}
+
 // Sound logs, whose rewards, contexts and logging policies may change, are not doubted for late rewards.
 func TestLate_PassesSoundLogs(t *testing.T) {
 	long.Test(t)

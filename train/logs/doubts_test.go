@@ -23,6 +23,17 @@ func TestOpen_DoubtsColumnsThatAreReadAsNames(t *testing.T) {
 		{"days of Excel", func(i int) string { return fmt.Sprintf("%d.3.2026", 1+i%28) }, "days or times"},
 		{"a few percentages", func(i int) string { return []string{"10%", "20%", "30%"}[i%3] }, ""},
 		{"names", func(i int) string { return fmt.Sprintf("shop %d, floor", i%30) }, ""},
+		{"millions", func(i int) string { return fmt.Sprintf("$%d,%03d,%03d.50", 1+i%13, i, i) + strings.Repeat("0", i%2) }, "currency"},
+		{"lakhs", func(i int) string { return fmt.Sprintf("%d,%02d,%03d", 1+i%9, i%100, i) }, "numbers with commas"},
+		{"per cent after a blank", func(i int) string { return fmt.Sprintf("-%d,5 %%", i%30) }, "percent"},
+		{"telephone", func(i int) string { return fmt.Sprintf("+47 12 34 %02d 78", i%40) }, ""},
+		{"telephone in threes", func(i int) string { return fmt.Sprintf("912 345 %03d", i) }, ""},
+		{"telephone of a country", func(i int) string { return fmt.Sprintf("+1 555 %03d 4567", i) }, ""},
+		{"cards", func(i int) string { return fmt.Sprintf("4000 1234 5678 %04d", i) }, ""},
+		{"accounts", func(i int) string { return fmt.Sprintf("12-34-%02d", i%40+32) }, ""},
+		{"towns", func(i int) string { return fmt.Sprintf("%d %02d", 113+i%9, i%40) }, ""},
+		{"lists", func(i int) string { return fmt.Sprintf("%d,%d,%d", i%3, i%5, i%7) }, ""},
+		{"beginning with nought", func(i int) string { return fmt.Sprintf("0%d %03d", i%9, i) }, ""},
 		{"versions", func(i int) string { return fmt.Sprintf("1.%d.2", i%30) }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

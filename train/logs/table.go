@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -293,30 +294,26 @@ func (c *column) word() string {
 }
 
 // disguised says what the names of a category are, if at least nine in ten are numbers in other writing, or times: a
-// policy knows nothing of the order of names, nor of new ones. A few names may be meant.
+// policy knows nothing of the order of names, nor of new ones. A few names may be meant, and numbers of a telephone or
+// an account are names: they all have as many digits, or groups of other than thousands.
 func (c *column) disguised() string {
-	numbers, times := 0, 0
+	numbers, times, least, most := 0, 0, math.MaxInt, 0
 	for s := range c.categories {
-		bare := strings.Map(func(r rune) rune {
-			if strings.ContainsRune(dress, r) {
-				return -1
-			}
-			return r
-		}, s)
-		_, isNumber := parseNumber([]byte(bare))
+		_, isNumber := parseNumber([]byte(s))
 		_, us := parseTime([]byte(s), "us")
 		_, eu := parseTime([]byte(s), "eu")
 		switch {
 		case us || eu:
 			times++
-		case isNumber:
-			numbers++
+		case isNumber || dressed.MatchString(s):
+			digits := len(digit.FindAllString(s, -1))
+			numbers, least, most = numbers+1, min(least, digits), max(most, digits)
 		}
 	}
 	switch n := len(c.categories); {
 	case n <= fewNumbers || c.role != roleContext:
 		return ""
-	case 10*numbers >= 9*n:
+	case 10*numbers >= 9*n && (least < most || most < manyDigits):
 		return "numbers with commas, blanks, percent or currency signs"
 	case 10*times >= 9*n:
 		return "days or times"
@@ -324,10 +321,19 @@ func (c *column) disguised() string {
 	return ""
 }
 
-// dress is what numbers in other writing have besides digits, and fewNumbers how many of them may be meant as names.
 const (
-	dress      = ",'’%$€£¥ \u00a0\u202f"
-	fewNumbers = 12
+	fewNumbers = 12 // so many may be meant as names
+	manyDigits = 7  // so many, in all names, are those of a number that only names
+
+	dress = ",'’%$€£¥ \u00a0\u202f" // what numbers in other writing have besides digits
+)
+
+// dressed are numbers in other writing: with a currency, groups of thousands, a comma before decimals, or per cent.
+var (
+	dressed = regexp.MustCompile(`^[-+]?[$€£¥]? ?-?` +
+		`(\d+|[1-9]\d{0,2}([,'’\s\x{a0}\x{202f}]\d{2,3})*[,'’\s\x{a0}\x{202f}]\d{3})` +
+		`([.,]\d+)?[\s\x{a0}\x{202f}]?[%$€£¥]?$`)
+	digit = regexp.MustCompile(`\d`)
 )
 
 // meant asks whether a name is a misspelling of one of others; "": of none.
