@@ -44,7 +44,7 @@ type Condition struct {
 }
 
 // ErrNoTree says that a policy cannot be written as a tree of readable size.
-var ErrNoTree = errors.New("the policy is no small tree: learn one that plays like it by opl train --distil")
+var ErrNoTree = errors.New("only small trees can be written so: opl train --distil learns one like it")
 
 // mostLeaves bounds the trees that are exported.
 const mostLeaves = 1000
@@ -65,7 +65,7 @@ func New(p *policyfile.Policy) (*Tree, error) {
 		c := &f.Components[i]
 		switch {
 		case len(c.Layers) == 0 || c.Layers[0].Trees == nil:
-			return nil, fmt.Errorf("component %d reads more than trees: %w", i+1, ErrNoTree)
+			return nil, fmt.Errorf("component %d has scores that are no trees: %w", i+1, ErrNoTree)
 		case c.Encoder.Unit:
 			return nil, fmt.Errorf("its contexts are divided by their norm: %w", ErrNoTree)
 		}

@@ -1,5 +1,5 @@
-// Package engine hands long work to the engines that clusters run: parts of it that know nothing of
-// each other, and what puts their results together. Use it to run grids on Slurm or Kubernetes.
+// Package engine hands long work to Slurm or Kubernetes: parts of it that know nothing of
+// each other, and what puts their results together. Use it to run grids there.
 package engine
 
 import (
