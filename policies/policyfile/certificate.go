@@ -29,6 +29,7 @@ type certificate struct {
 	Logged    float64   `json:"logged"`
 	Gamma     float64   `json:"gamma"` // 0: 1
 	Strength  float64   `json:"strength"`
+	KL        float64   `json:"kl"`
 	Decision  *decision `json:"decision"`
 }
 
@@ -107,8 +108,9 @@ func (c *certificate) check(f *File) error {
 		return errors.New("a promise wants guaranteed, delta, verdict and bounds")
 	case !(*c.Guaranteed >= 0 && *c.Guaranteed <= 1):
 		return fmt.Errorf("guaranteed is %v, want a reward in [0, 1]", *c.Guaranteed)
-	case min(c.N, c.Rows, c.Refused, c.Logged, c.Strength) < 0 || c.Logged > 1 || c.Gamma != 0 && c.Gamma < 1:
-		return errors.New("numbers of rows, gamma, strength or the logged reward are out of their ranges")
+	case min(c.N, c.Rows, c.Refused, c.Logged, c.Strength, c.KL) < 0 || c.Logged > 1 || c.Gamma != 0 && c.Gamma < 1,
+		c.Rows > 0 && c.N > c.Rows:
+		return errors.New("numbers of rows, kl, gamma, strength or the logged reward are out of their ranges")
 	case c.RewardMin != nil && *c.RewardMin != f.RewardMin, c.RewardMax != nil && *c.RewardMax != f.RewardMax:
 		return errors.New("its range of rewards is not that of the policy")
 	}

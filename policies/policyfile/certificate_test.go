@@ -31,6 +31,8 @@ func TestCertificate_IsRefusedUnlessCoherent(t *testing.T) {
 		"no bounds":                   {`[{"risk":-0.2,"delta":0.025}]`, `[]`, "wants guaranteed, delta, verdict and bounds"},
 		"no verdict":                  {`"verdict":"better",`, ``, "wants guaranteed, delta, verdict and bounds"},
 		"rows below 0":                {`{"guaranteed"`, `{"n":-5,"guaranteed"`, "out of their ranges"},
+		"more rows than the log":      {`{"guaranteed"`, `{"n":9,"rows":5,"guaranteed"`, "out of their ranges"},
+		"kl below 0":                  {`{"guaranteed"`, `{"kl":-1,"guaranteed"`, "out of their ranges"},
 		"logged too much":             {`{"guaranteed"`, `{"logged":9,"guaranteed"`, "out of their ranges"},
 		"propensities within less":    {`{"guaranteed"`, `{"gamma":0.1,"guaranteed"`, "out of their ranges"},
 		"ships what holds": {`{"guaranteed"`, `{"decision":{"answer":"ship","outcomes":[{"name":"a","verdict":"holds",` +
