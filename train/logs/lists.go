@@ -277,6 +277,12 @@ func (b *builder) addList() error {
 		places[l] = left[j]
 		left = slices.Delete(left, j, j+1)
 	}
+	if s.sets == nil { // slots offer parts of it
+		full.numbers = nil
+		if err := b.number(&full.offers); err != nil {
+			return err
+		}
+	}
 	for keep := range 2 {
 		for l := range n {
 			if err := b.slot(full, places[:l], l); err != nil {
@@ -401,7 +407,7 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 	}
 	o := &b.offers
 	*o = offers{column: column, ids: o.ids[:0], ends: o.ends[:0], starts: o.starts[:0],
-		numbers: o.numbers}
+		numbers: o.numbers[:0], numbered: f.numbered}
 	g := &b.items
 	g.ids, g.vals = g.ids[:0], g.vals[:0]
 	for j := range f.ends {
@@ -416,6 +422,9 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 		g.ids, g.vals = append(g.ids, f.itemIDs[lo:hi]...), append(g.vals, f.itemVals[lo:hi]...)
 		o.ids = append(o.ids, f.offers.id(j)...)
 		o.ends = append(o.ends, len(o.ids))
+		if f.numbered {
+			o.numbers = append(o.numbers, f.numbers[j])
+		}
 	}
 	o.named = len(o.ends)
 	return nil

@@ -20,7 +20,8 @@ type offers struct {
 	named  int    // that have an id
 	at     int    // the place of the logged one; −1: not found yet
 
-	numbers []int32 // of each among builder.actions
+	numbers  []int32 // of each among builder.actions
+	numbered bool    // numbers are those of the row
 }
 
 // optionSets holds the actions that rows offer, and their descriptions.
@@ -123,7 +124,6 @@ func (b *builder) options() (err error) {
 		return bad(o.column, "no action is offered")
 	}
 	described, plain := 0, -1
-	o.numbers, b.serial = o.numbers[:0], b.serial+1
 	for j := range n {
 		values := len(b.items.ids)
 		if j+1 < n {
@@ -148,17 +148,8 @@ func (b *builder) options() (err error) {
 	case b.n > 0 && (described > 0) != b.described:
 		return bad(o.column, "features of actions must be there in all rows or in none")
 	}
-	for j := range n {
-		a, err := b.action([]byte(o.name(j)))
-		if err != nil {
-			return err
-		}
-		action := &b.actions[a]
-		if action.offered == b.serial {
-			return bad(o.column, "action %s is offered twice", action.text)
-		}
-		action.offered = b.serial
-		o.numbers = append(o.numbers, a)
+	if err := b.number(o); err != nil {
+		return err
 	}
 	text := r.action
 	if o.named > 0 {
@@ -198,6 +189,27 @@ func (b *builder) options() (err error) {
 	default:
 		b.differs = r.hasP && !Near(r.p, q, Exact)
 		r.p = q
+	}
+	return nil
+}
+
+// number finds the numbers of the actions that are offered, if they are not known yet.
+func (b *builder) number(o *offers) error {
+	if o.numbered {
+		return nil
+	}
+	o.numbers, o.numbered, b.serial = o.numbers[:0], true, b.serial+1
+	for j := range o.ends {
+		a, err := b.action([]byte(o.name(j)))
+		if err != nil {
+			return err
+		}
+		action := &b.actions[a]
+		if action.offered == b.serial {
+			return bad(o.column, "action %s is offered twice", action.text)
+		}
+		action.offered = b.serial
+		o.numbers = append(o.numbers, a)
 	}
 	return nil
 }
