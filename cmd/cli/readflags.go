@@ -51,7 +51,13 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	bind(fl, &f.within, "action-range", "")
 	f.addColumns(fl)
 	f.addValues(fl)
-	oneOf(fl, &f.Assume, "assume", certify.Assumptions()...)
+	bind(fl, &f.Assume, "assume", string(certify.NoAssumption))
+	limit(fl, "assume", func(text string) error {
+		if !slices.Contains(certify.Assumptions(), text) && certify.AssumedBy(text) == "" {
+			return fmt.Errorf("--assume %s: want %s, or column:NAME", text, strings.Join(certify.Assumptions(), ", "))
+		}
+		return nil
+	}, certify.Assumptions()...)
 	bind(fl, &f.SlotWeights, "slot-weights", "")
 	bind(fl, &f.Delimiter, "delimiter", "")
 	bind(fl, &f.Dates, "dates", "")

@@ -19,9 +19,20 @@ const (
 	NoAssumption Assumption = "none"         // rewards may depend on the whole list
 	Cascade      Assumption = "cascade"      // the reward of a slot depends on it and the slots above it
 	Independence Assumption = "independence" // the reward of a slot depends on its action and its place alone
+	// Varied holds in no order with the others: a column of contexts has one of them for each list, where people use
+	// lists in different ways. Kiyohara et al. (2023), with behaviour that is known.
+	Varied Assumption = "varied"
 )
 
-// Assumptions lists them.
+// AssumedBy returns the column that setting assume names, "" if it is an assumption.
+func AssumedBy(assume string) string {
+	if column, ok := strings.CutPrefix(assume, "column:"); ok {
+		return column
+	}
+	return ""
+}
+
+// Assumptions lists those of all lists.
 func Assumptions() []string {
 	return []string{string(NoAssumption), string(Cascade), string(Independence)}
 }
@@ -33,6 +44,8 @@ func (a Assumption) Says() string {
 		return "a slot's reward depends on that slot and those above it alone"
 	case Independence:
 		return "a slot's reward depends on its action and its place alone"
+	case Varied:
+		return "what a slot's reward depends on differs by list, as its column says"
 	}
 	return "a slot's reward may depend on the whole list"
 }
@@ -104,7 +117,8 @@ type Slots struct {
 	Pi, Pi0 []float64 // by slot: π and π₀ of a_l given x and the slots above
 	// Marginal and Marginal0 are by slot π and π₀ of a_l at l given x alone, whatever stands above; nil: not known.
 	Marginal, Marginal0 []float64
-	Cost                []float64 // c_l in [−1, 0]
+	Cost                []float64    // c_l in [−1, 0]
+	By                  []Assumption // by list, of Varied
 	Alpha               func(slots int) []float64
 }
 
@@ -113,10 +127,14 @@ type Slots struct {
 //	none          W_l = ∏_j w_j
 //	cascade       W_l = ∏_{j≤l} w_j
 //	independence  W_l = π(a_l at l|x)/π₀(a_l at l|x)
+//	varied        as By has it of the list
 //
 // w_j = π(a_j|x, a_<j)/π₀(a_j|x, a_<j). With propensities of slots that are known up to a factor Γ they are the least
 // that they can be, which can only raise what costs are estimated to be.
 func (s Slots) Weights(a Assumption, i int, gamma float64) []float64 {
+	if a == Varied {
+		a = s.By[i]
+	}
 	from, to := s.Starts[i], s.Starts[i+1]
 	w, product, most := make([]float64, to-from), 1., 1.
 	for l := range w {

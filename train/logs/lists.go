@@ -184,6 +184,8 @@ func (s *shown) check(r *row, form func(v float64) float64) error {
 	switch {
 	case n == 0:
 		return bad("slots", "no action was shown")
+	case s.rows:
+		return bad("slate_id", "the row has a list, in column slots, as well: a row is a list, or a slot of one")
 	case r.hasAction:
 		return bad("action", "the row has a list, in column slots, as well: exactly one of them says what was done")
 	case r.hasProps:

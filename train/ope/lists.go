@@ -43,14 +43,15 @@ func (d *Data) list(a certify.Assumption, i int) certify.List {
 // and counts as biased where no more is assumed of the log ([logs.Lists]) than it needs.
 //
 //	ips, rips, iips        mean of Σ_l α_l W_l r_l
+//	aips                   the same, with the W_l that a column names by list; snaips
 //	snips, snrips, sniips  Σ Σ_l α_l W_l r_l / Σ (Σ_l α_l W_l / Σ_l α_l)
 //	cascade-dr             mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π(a|x, a_<l) r̂_l(a))
 //	direct                 mean of Σ_l α_l Σ_a π(a|x, a_<l) r̂_l(a), biased as r̂ is, and by slots a_<l of π₀ above
 //	pi, snpi               mean of W Σ_l α_l r_l, and by the mean of W, see [certify.Pseudoinverse]
 //	pi-cv                  mean of W Σ_l α_l r_l − β (W − 1), β = Cov(W Σ_l α_l r_l, W)/Var(W)
 //
-// Swaminathan et al. (2017), McInerney et al. (2020), Li et al. (2018); cascade-dr after Kiyohara et al. (2022), pi-cv
-// after Vlassis et al. (2021). Those with the pseudoinverse need no rewards of slots: of a list's one reward they
+// Swaminathan et al. (2017), Kiyohara et al. (2023), McInerney et al. (2020), Li et al. (2018); cascade-dr after
+// Kiyohara et al. (2022), pi-cv after Vlassis et al. (2021). Those with the pseudoinverse need no rewards of slots: of a list's one reward they
 // assume that it adds up over slots.
 func listEstimators(assumed certify.Assumption) []Estimator {
 	order := func(a certify.Assumption) int { return slices.Index(certify.Assumptions(), string(a)) }
@@ -62,11 +63,15 @@ func listEstimators(assumed certify.Assumption) []Estimator {
 		{certify.NoAssumption, "ips", "W_l = ∏ w_j over the list"},
 		{certify.Cascade, "rips", "W_l = ∏ w_j over slots to l"},
 		{certify.Independence, "iips", "W_l = π(a at l|x)/π₀(a at l|x)"},
+		{certify.Varied, "aips", "W_l of these by list, as a column says"},
 	} {
+		if e.assumption == certify.Varied && assumed != certify.Varied {
+			continue
+		}
 		x := func(d *Data) func(i int) float64 {
 			return func(i int) float64 { return -d.list(e.assumption, i).X }
 		}
-		biased := order(e.assumption) > order(assumed)
+		biased := order(e.assumption) > max(0, order(assumed))
 		all = append(all, Estimator{Name: e.name, About: "mean of Σ_l α_l W_l r_l, " + e.about, Biased: biased,
 			Of: func(d *Data, _ float64) Value { return d.Mean(x(d)) }, assumes: e.assumption})
 		all = append(all, Estimator{Name: "sn" + e.name, Biased: biased, assumes: e.assumption,
@@ -145,6 +150,9 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 		o.Judge = provenance.Within(log, o.Gamma)
 	}
 	assumed := cmp.Or(certify.Assumption(log.Lists.Assume), certify.NoAssumption)
+	if certify.AssumedBy(log.Lists.Assume) != "" {
+		assumed = certify.Varied
+	}
 	model := o.Model
 	if alone := len(o.Estimators) == 1; !alone && model == nil && o.Learn != nil {
 		var err error

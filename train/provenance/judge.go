@@ -419,7 +419,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 			j.log.Len(), strings.TrimSuffix(": "+strings.Join(c.on.Notes, "; "), ": "))
 	}
 	options.Models = c.models
-	alone := j.log.Lists == nil || j.log.Lists.Assume != string(certify.Independence) // of each slot's own action
+	alone := j.log.Lists == nil || j.log.Lists.Assume != string(certify.Independence) &&
+		certify.AssumedBy(j.log.Lists.Assume) == "" // of each slot's own action
 	// Most of the time goes to scores of what was not logged.
 	if c.log.Choices != nil && c.log.LoggedOnly() && alone {
 		pi, err := logged(c.plays, c.log, rows, options.Threads)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"opl/policies/features"
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -37,9 +38,13 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 		return nil, err
 	}
 	switch {
+	case certify.AssumedBy(of.Assume) != "":
+		out.Assume = certify.Varied
 	case !slices.Contains(certify.Assumptions(), string(out.Assume)):
 		return nil, fmt.Errorf("setting assume %s: want one of %v", of.Assume, certify.Assumptions())
-	case of.Whole && out.Assume == certify.Cascade:
+	}
+	switch {
+	case of.Whole && (out.Assume == certify.Cascade || out.Assume == certify.Varied):
 		return nil, out.Certifiable()
 	case log.Propensity == nil && (of.Joint == nil || out.Assume != certify.NoAssumption):
 		return nil, fmt.Errorf("setting assume %s: %w", out.Assume, log.Propense())
@@ -51,14 +56,18 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 			out.Pi0[first] = of.Joint[of.Of[first]]
 		}
 	}
+	if out.By, err = behaviours(log, out.Starts); err != nil {
+		return nil, err
+	}
+	apart := out.Assume == certify.Independence || slices.Contains(out.By, certify.Independence)
 	if certify.FirstClicks(of.SlotWeights) {
-		if out.Assume == certify.Independence {
+		if apart {
 			return nil, fmt.Errorf("setting slot-weights %s: which click is the first depends on the slots above: setting "+
 				"assume cascade holds if clicks do not depend on what is below", of.SlotWeights)
 		}
 		out.First()
 	}
-	if out.Assume == certify.Independence {
+	if apart {
 		if err := out.marginals(log, row); err != nil {
 			return nil, err
 		}
@@ -79,6 +88,28 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 	}
 	out.Log = log.ByList(out.Starts, cost, joint, group)
 	return out, nil
+}
+
+// behaviours returns what is assumed of each list, by the column of contexts that setting assume names; nil: the same of
+// all.
+func behaviours(log *logs.Log, starts []int) (all []certify.Assumption, err error) {
+	column := certify.AssumedBy(log.Lists.Assume)
+	if column == "" {
+		return nil, nil
+	}
+	var d logs.Decision
+	for _, first := range starts[:len(starts)-1] {
+		log.Decision(first, &d)
+		at := slices.IndexFunc(certify.Assumptions(), func(a string) bool {
+			return slices.ContainsFunc(d.Context, func(v features.Value) bool { return v.Name == column+"="+a && v.Number == 1 })
+		})
+		if at < 0 {
+			return nil, fmt.Errorf("row %d, column %s, which setting assume names: want one of %v as a text of the context",
+				log.Row(first), column, certify.Assumptions())
+		}
+		all = append(all, certify.Assumption(certify.Assumptions()[at]))
+	}
+	return all, nil
 }
 
 // Certifiable says why an assumption about the rewards of slots certifies nothing where lists have one reward. Their
@@ -116,9 +147,12 @@ func ownSets(log *logs.Log, from, to int) bool {
 func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 	n := log.Len()
 	s.Marginal, s.Marginal0, s.Pseudo = make([]float64, n), make([]float64, n), make([]float64, len(s.Starts)-1)
+	apart := func(i int) bool { return s.By == nil || s.By[i] == certify.Independence }
 	even := true
-	for i, p := range log.Propensity {
-		even = even && logs.Near(p, 1/float64(log.Options(i)), 1e-9)
+	for i := range s.Pseudo {
+		for r := s.Starts[i]; apart(i) && r < s.Starts[i+1]; r++ {
+			even = even && logs.Near(s.Pi0[r], 1/float64(log.Options(r)), 1e-9)
+		}
 	}
 	if row == nil {
 		return fmt.Errorf("setting assume independence: the probabilities of all actions are not known")
@@ -126,7 +160,9 @@ func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 	one := make([]float64, log.MostOptions())
 	for i, first := range s.Starts[:len(s.Starts)-1] {
 		from, to := first, s.Starts[i+1]
-		s.Pseudo[i] = math.NaN()
+		if s.Pseudo[i] = math.NaN(); !apart(i) {
+			continue
+		}
 		if ownSets(log, from, to) {
 			s.Pseudo[i] = 1
 			for r := from; r < to; r++ {

@@ -271,6 +271,8 @@ func TestLists_RefuseWhatCannotBe(t *testing.T) {
 		{line(`["a","b"]`, `[0.4,0.5]`, `"first_click":3`), `column first_click: 3 is no slot: want 1 to 2`},
 		{line(`[]`, `[]`, `"slot_rewards":[]`), `column slots: no action was shown`},
 		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0,1],"action":"a"`), `column action: the row has a list`},
+		{line(`["a","b"]`, `[0.4,0.5]`, `"slot_rewards":[0,1],"slate_id":"s","slot":1`),
+			`column slate_id: the row has a list`},
 		{`{"slots":["a","b"],"slot_propensities":[0.5,1],"slot_rewards":[0,1]}`, `column offered: missing: lists need`},
 		{good + `{"offered":["a","b"],"action":"a","propensity":0.5,"reward":1}`, "column reward: rows before have slot_rewards instead"},
 		{`{"offered":["a","b"],"action":"a","propensity":0.5,"reward":1}` + "\n" + good, "column slots: the row has other"},
