@@ -152,7 +152,9 @@ func TestConv_RefusesShapesThatDoNotFit(t *testing.T) {
 		"over 2×2 of 4×3 pixels of 2 cha": x.MaxPool(kernel.Pooling{Height: 4, Width: 3, Channels: 2, Size: 2}),
 		"MaxPool wants a matrix":          x.Sum().MaxPool(kernel.Pooling{Height: 1, Width: 1, Channels: 1, Size: 1}),
 	} {
-		wantError(t, y.Err(), want, "convolution_test.go")
+		t.Run(want, func(t *testing.T) {
+			wantError(t, y.Err(), want, "convolution_test.go")
+		})
 	}
 }
 

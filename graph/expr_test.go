@@ -266,7 +266,9 @@ func TestApplyOp_ReportsFaultyDerivatives(t *testing.T) {
 		"error": "own error", "none": "no derivative in operand 0", "nil": "no derivative in operand 0",
 		"Gorgonia": "panic in Gorgonia", "short": "0 entries for 1 operands",
 	} {
-		wantError(t, compile(how), "cube", want)
+		t.Run(how, func(t *testing.T) {
+			wantError(t, compile(how), "cube", want)
+		})
 	}
 	defer func() {
 		if r := recover(); r != "own bug" {

@@ -229,10 +229,12 @@ func TestItemScores_MaskPlacesWithoutAnItem(t *testing.T) {
 			return g.Param(param("u", u, 4, 5)).ItemLogProb(z, g.Const("a", []float64{2, 0, 8, 2}, 4)).Exp().Sqrt().Sum()
 		},
 	} {
-		report, err := graph.GradCheck(compile(t, f), 0)
-		if err != nil || report.Error > 1e-8 {
-			t.Errorf("%s: %v %v", name, report, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			report, err := graph.GradCheck(compile(t, f), 0)
+			if err != nil || report.Error > 1e-8 {
+				t.Errorf("%v %v", report, err)
+			}
+		})
 	}
 }
 
@@ -245,10 +247,12 @@ func TestItems_RefuseWhatDoesNotFit(t *testing.T) {
 		"rows differ":           func(g *graph.Graph) graph.Expr { return g.Input("u", 2, 2).ItemScores(z, g.Input("at", 3, 1)).Sum() },
 		"one action a row":      func(g *graph.Graph) graph.Expr { return g.Input("u", 2, 2).ItemLogProb(z, g.Input("a", 3)).Sum() },
 	} {
-		g := graph.New(tensor.Float64)
-		if _, err := g.Compile(f(g)); err == nil || !strings.Contains(err.Error(), strings.Fields(want)[0]) || !strings.Contains(err.Error(), "Item") {
-			t.Errorf("%q: %v", want, err)
-		}
+		t.Run(want, func(t *testing.T) {
+			g := graph.New(tensor.Float64)
+			if _, err := g.Compile(f(g)); err == nil || !strings.Contains(err.Error(), strings.Fields(want)[0]) || !strings.Contains(err.Error(), "Item") {
+				t.Errorf("%q: %v", want, err)
+			}
+		})
 	}
 	for _, bad := range []float64{-2, .5, 3, math.NaN()} {
 		for _, dt := range dtypes {

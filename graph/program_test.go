@@ -41,9 +41,11 @@ func TestFeed_AsksForEveryInputOfItsShape(t *testing.T) {
 		t.Errorf("cost %v after a failed feed", p.Cost())
 	}
 	for name, want := range map[string]bool{"x": true, "y": true, "s": true, "unused": false, "z": false} {
-		if p.Has(name) != want {
-			t.Errorf("Has(%q) is %v", name, !want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if p.Has(name) != want {
+				t.Errorf("Has(%q) is %v", name, !want)
+			}
+		})
 	}
 }
 
@@ -269,14 +271,16 @@ func TestParam_IsCopiedByAs(t *testing.T) {
 	for what, f := range map[string]func(){
 		"Set": func() { q.Set([]float64{1}) }, "NewParam": func() { param("p", []float64{1, 2}, 3) },
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s of a wrong length does not panic", what)
-				}
+		t.Run(what, func(t *testing.T) {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s of a wrong length does not panic", what)
+					}
+				}()
+				f()
 			}()
-			f()
-		}()
+		})
 	}
 }
 

@@ -97,9 +97,11 @@ func TestFeedRows_GivesTheBitsOfFullFeeding(t *testing.T) {
 			return fed
 		},
 	} {
-		if f() {
-			t.Errorf("%s: fed where they lie", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if f() {
+				t.Errorf("%s: fed where they lie", name)
+			}
+		})
 	}
 }
 
@@ -138,26 +140,28 @@ func TestFeed_ThatFailsLeavesNoPartOfIt(t *testing.T) {
 		"no row in place":     func() bool { return p.FeedRows("x", upTo(0)) },
 		"some rows in place":  func() bool { return p.FeedRows("x", upTo(n/2)) },
 	} {
-		for _, first := range []func() bool{func() bool { return p.FeedSparse("x", few) }, func() bool { return p.FeedRows("x", upTo(n)) }} {
-			if !first() {
-				t.Fatal("not fed")
+		t.Run(name, func(t *testing.T) {
+			for _, first := range []func() bool{func() bool { return p.FeedSparse("x", few) }, func() bool { return p.FeedRows("x", upTo(n)) }} {
+				if !first() {
+					t.Fatal("not fed")
+				}
+				mustRun(t, p)
+				if again() {
+					t.Fatalf("%s: fed", name)
+				}
+				if err := p.Run(); err == nil {
+					t.Errorf("%s, after rows without their zeros: run as if fed", name)
+				}
 			}
-			mustRun(t, p)
+			if err := p.Feed("x", slices.Repeat([]float64{2}, n*d)); err != nil {
+				t.Fatal(err)
+			}
 			if again() {
 				t.Fatalf("%s: fed", name)
 			}
-			if err := p.Run(); err == nil {
-				t.Errorf("%s, after rows without their zeros: run as if fed", name)
+			if mustRun(t, p); p.Cost() != 2*.5*n*d*k {
+				t.Errorf("%s, after a full feeding: %v, want %v", name, p.Cost(), 2*.5*n*d*k)
 			}
-		}
-		if err := p.Feed("x", slices.Repeat([]float64{2}, n*d)); err != nil {
-			t.Fatal(err)
-		}
-		if again() {
-			t.Fatalf("%s: fed", name)
-		}
-		if mustRun(t, p); p.Cost() != 2*.5*n*d*k {
-			t.Errorf("%s, after a full feeding: %v, want %v", name, p.Cost(), 2*.5*n*d*k)
-		}
+		})
 	}
 }

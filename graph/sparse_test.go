@@ -105,8 +105,10 @@ func TestFeedSparse_GivesTheBitsOfFullFeeding(t *testing.T) {
 			return fed
 		},
 	} {
-		if f() {
-			t.Errorf("%s: fed without zeros", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if f() {
+				t.Errorf("%s: fed without zeros", name)
+			}
+		})
 	}
 }

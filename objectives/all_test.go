@@ -634,9 +634,11 @@ func TestErrors_NameTheLineOfTheObjective(t *testing.T) {
 		"objectives/london.go:":    refuse(objectives.London(), objectives.Clip(.1), false),
 		"objectives/risk.go:":      refuse(objectives.Risk(), objectives.Weight{Name: "empty"}, false),
 	} {
-		if !strings.HasPrefix(got, want) {
-			t.Errorf("error %q, want it to begin with %q", got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if !strings.HasPrefix(got, want) {
+				t.Errorf("error %q, want it to begin with %q", got, want)
+			}
+		})
 	}
 }
 

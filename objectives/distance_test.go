@@ -19,22 +19,24 @@ func TestDistance_IsNotReadAtPenaltyZero(t *testing.T) {
 			return objectives.Heuristic(objectives.Penalties{Distance: lambda, Variance: 1, Bias: 1})
 		},
 	} {
-		for _, lambda := range []float64{0, .1} {
-			prior := policies.Prior{Mean: make([]float64, 6)}
-			p, err := objectives.New(objectives.Setup{
-				N: 4, Policy: policies.Softmax{}, Weight: objectives.Clip(.1), Prior: prior, Actions: 3, Dim: 2,
-				Params: objectives.NewParams(tensor.Float32, policies.Softmax{}, prior, 3, 2),
-			}, 4)
-			if err != nil {
-				t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			for _, lambda := range []float64{0, .1} {
+				prior := policies.Prior{Mean: make([]float64, 6)}
+				p, err := objectives.New(objectives.Setup{
+					N: 4, Policy: policies.Softmax{}, Weight: objectives.Clip(.1), Prior: prior, Actions: 3, Dim: 2,
+					Params: objectives.NewParams(tensor.Float32, policies.Softmax{}, prior, 3, 2),
+				}, 4)
+				if err != nil {
+					t.Fatal(err)
+				}
+				program, err := p.Graph().Compile(objective(lambda)(p), graph.Threads(1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if slices.Contains(program.Terms(), "distance") != (lambda > 0) {
+					t.Errorf("%s, λ = %v: terms %v", name, lambda, program.Terms())
+				}
 			}
-			program, err := p.Graph().Compile(objective(lambda)(p), graph.Threads(1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if slices.Contains(program.Terms(), "distance") != (lambda > 0) {
-				t.Errorf("%s, λ = %v: terms %v", name, lambda, program.Terms())
-			}
-		}
+		})
 	}
 }

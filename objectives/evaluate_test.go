@@ -160,11 +160,13 @@ func TestEvaluate_RefusesReadsOutsideOfMeans(t *testing.T) {
 		{"an unfit policy", "needs a posterior", objectives.LogSmoothing(), nil},
 		{"no objective", "empty", func(objectives.Problem) graph.Expr { return graph.Expr{} }, nil},
 	} {
-		s := spec{objective: c.objective, weight: objectives.IPS(), policy: policies.Softmax{}}
-		_, err := objectives.Evaluate(c.objective, s.setup(log), log, 1)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			s := spec{objective: c.objective, weight: objectives.IPS(), policy: policies.Softmax{}}
+			_, err := objectives.Evaluate(c.objective, s.setup(log), log, 1)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
 	}
 }
 

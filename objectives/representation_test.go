@@ -35,17 +35,19 @@ func TestGradients_PassThroughEveryRepresentation(t *testing.T) {
 		"conv":   objectives.Conv(objectives.ConvNet{Kernels: []objectives.Kernels{{Number: 2, Size: 3}}, Pad: true, Widths: []int{3}}),
 		"pixels": objectives.Conv(objectives.ConvNet{Height: 1, Width: 2, Channels: 2, Kernels: []objectives.Kernels{{Number: 2, Size: 1}, {Number: 3, Size: 1}}}),
 	} {
-		for what, o := range map[string]objectives.Objective{
-			"heuristic": objectives.Heuristic(objectives.Penalties{Distance: .1, Variance: .1, Bias: .1}), "likelihood": objectives.Likelihood(.1),
-			"logistic": objectives.Logistic(.1), "variance": objectives.SampleVariance(.1), "implicit": objectives.Implicit(.1), "risk": objectives.Risk(),
-		} {
-			for seed := range uint64(3) {
-				rep, err := objectives.GradCheckThrough(h, o, objectives.Clip(.2), policies.Softmax{}, seed)
-				if err != nil || !(rep.Error < 1e-6) {
-					t.Errorf("%s through %s: %v, %v", what, name, rep, err)
+		t.Run(name, func(t *testing.T) {
+			for what, o := range map[string]objectives.Objective{
+				"heuristic": objectives.Heuristic(objectives.Penalties{Distance: .1, Variance: .1, Bias: .1}), "likelihood": objectives.Likelihood(.1),
+				"logistic": objectives.Logistic(.1), "variance": objectives.SampleVariance(.1), "implicit": objectives.Implicit(.1), "risk": objectives.Risk(),
+			} {
+				for seed := range uint64(3) {
+					rep, err := objectives.GradCheckThrough(h, o, objectives.Clip(.2), policies.Softmax{}, seed)
+					if err != nil || !(rep.Error < 1e-6) {
+						t.Errorf("%s through %s: %v, %v", what, name, rep, err)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -71,47 +73,49 @@ func TestRepresentation_EqualsItsFeatureLayers(t *testing.T) {
 	for name, h := range map[string]objectives.Representation{
 		"relu": objectives.MLP("relu", .5, 4, 3), "tanh": objectives.MLP("tanh", 0, 6), "fourier": objectives.Fourier(.5, 8), "linear": objectives.MLP("", 0, 2),
 	} {
-		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
-			ps := &objectives.Params{Dtype: dt, Seed: 3}
-			m, err := ps.Width(h, d)
-			if err != nil {
-				t.Fatal(err)
-			}
-			layers, err := ps.FeatureLayers(h, d)
-			if err != nil {
-				t.Fatal(err)
-			}
-			forward, err := ps.Forward(h, d, b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := make([]float64, b*m)
-			if err := forward(got, x); err != nil {
-				t.Fatal(err)
-			}
-			net := features.NewNet(layers)
-			if net.Out(d) != m {
-				t.Fatalf("%s: %d features, want %d", name, net.Out(d), m)
-			}
-			want, scratch := make([]float64, m), make([]float64, net.Scratch())
-			for i := range b {
-				net.Apply(want, x[i*d:(i+1)*d], scratch)
-				for j, v := range want {
-					if math.Abs(got[i*m+j]-v) > 1e-12 {
-						t.Fatalf("%s: feature %d of context %d is %v by the graph, %v by the layers", name, j, i, got[i*m+j], v)
+		t.Run(name, func(t *testing.T) {
+			for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+				ps := &objectives.Params{Dtype: dt, Seed: 3}
+				m, err := ps.Width(h, d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				layers, err := ps.FeatureLayers(h, d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				forward, err := ps.Forward(h, d, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := make([]float64, b*m)
+				if err := forward(got, x); err != nil {
+					t.Fatal(err)
+				}
+				net := features.NewNet(layers)
+				if net.Out(d) != m {
+					t.Fatalf("%d features, want %d", net.Out(d), m)
+				}
+				want, scratch := make([]float64, m), make([]float64, net.Scratch())
+				for i := range b {
+					net.Apply(want, x[i*d:(i+1)*d], scratch)
+					for j, v := range want {
+						if math.Abs(got[i*m+j]-v) > 1e-12 {
+							t.Fatalf("feature %d of context %d is %v by the graph, %v by the layers", j, i, got[i*m+j], v)
+						}
 					}
 				}
 			}
-		}
-		one, other := &objectives.Params{Dtype: tensor.Float64, Seed: 3}, &objectives.Params{Dtype: tensor.Float64, Seed: 4}
-		for _, ps := range []*objectives.Params{one, other} {
-			if _, err := ps.Width(h, d); err != nil {
-				t.Fatal(err)
+			one, other := &objectives.Params{Dtype: tensor.Float64, Seed: 3}, &objectives.Params{Dtype: tensor.Float64, Seed: 4}
+			for _, ps := range []*objectives.Params{one, other} {
+				if _, err := ps.Width(h, d); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if len(one.Layers) > 0 && slices.Equal(one.Layers[0].Float64s(), other.Layers[0].Float64s()) {
-			t.Errorf("%s starts at the same values for every seed", name)
-		}
+			if len(one.Layers) > 0 && slices.Equal(one.Layers[0].Float64s(), other.Layers[0].Float64s()) {
+				t.Errorf("%s starts at the same values for every seed", name)
+			}
+		})
 	}
 	// A layer beside the chain is none of it.
 	ps := &objectives.Params{Dtype: tensor.Float64}
@@ -125,10 +129,12 @@ func TestRepresentation_EqualsItsFeatureLayers(t *testing.T) {
 	}
 	itself := func(_ objectives.Problem, x graph.Expr) graph.Expr { return x }
 	for name, h := range map[string]objectives.Representation{"gated": gated(3), "the context itself": itself} {
-		var unfit *objectives.UnfitError
-		if _, err := (&objectives.Params{Dtype: tensor.Float64}).FeatureLayers(h, d); !errors.As(err, &unfit) || !strings.Contains(unfit.Reason, "no chain of layers") {
-			t.Errorf("layers of %s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			var unfit *objectives.UnfitError
+			if _, err := (&objectives.Params{Dtype: tensor.Float64}).FeatureLayers(h, d); !errors.As(err, &unfit) || !strings.Contains(unfit.Reason, "no chain of layers") {
+				t.Errorf("layers of %s: %v", name, err)
+			}
+		})
 	}
 }
 
@@ -226,8 +232,10 @@ func TestRepresentation_RefusesWrongShapesAndActivations(t *testing.T) {
 		"bandwidth -1": objectives.Fourier(-1, 2),
 		"dropout of 1": own(func(p objectives.Problem, x graph.Expr) graph.Expr { return p.Dropout("a", x, 1) }),
 	} {
-		if _, err := (&objectives.Params{Dtype: tensor.Float64}).Width(h, 3); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := (&objectives.Params{Dtype: tensor.Float64}).Width(h, 3); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+		})
 	}
 }

@@ -151,27 +151,29 @@ func TestApiece_GivesEachActionItsOwnOutput(t *testing.T) {
 		}
 	}
 	for name, groups := range map[string][][]int32{"sets": {{3, 4, 5, 6}}, "numbers": nil} {
-		got, err := regress.Boost(context.Background(), x, y, nil, regress.BoostOptions{Groups: groups, Rounds: 30})
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := features.Layer{Trees: apiece(got.Forest, d, k, nil)}
-		if err := own.Check(d); err != nil {
-			t.Fatal(err)
-		}
-		one, each := features.NewNet([]features.Layer{got.Layer()}), features.NewNet([]features.Layer{own})
-		want, scores := make([]float64, 1), make([]float64, k)
-		for i := range 200 {
-			row := slices.Clone(x.Data[i*(d+k):][:d+k])
-			each.Apply(scores, row[:d], make([]float64, each.Scratch()))
-			for a := range k {
-				clear(row[d:])
-				row[d+a] = 1
-				if one.Apply(want, row, make([]float64, one.Scratch())); want[0] != scores[a] {
-					t.Fatalf("%s: action %d has %v, want %v", name, a, scores[a], want[0])
+		t.Run(name, func(t *testing.T) {
+			got, err := regress.Boost(context.Background(), x, y, nil, regress.BoostOptions{Groups: groups, Rounds: 30})
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := features.Layer{Trees: apiece(got.Forest, d, k, nil)}
+			if err := own.Check(d); err != nil {
+				t.Fatal(err)
+			}
+			one, each := features.NewNet([]features.Layer{got.Layer()}), features.NewNet([]features.Layer{own})
+			want, scores := make([]float64, 1), make([]float64, k)
+			for i := range 200 {
+				row := slices.Clone(x.Data[i*(d+k):][:d+k])
+				each.Apply(scores, row[:d], make([]float64, each.Scratch()))
+				for a := range k {
+					clear(row[d:])
+					row[d+a] = 1
+					if one.Apply(want, row, make([]float64, one.Scratch())); want[0] != scores[a] {
+						t.Fatalf("action %d has %v, want %v", a, scores[a], want[0])
+					}
 				}
 			}
-		}
+		})
 	}
 }
 

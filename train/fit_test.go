@@ -131,10 +131,12 @@ func TestFit_RefusesBadConfigurations(t *testing.T) {
 		}}, `epoch 1, step 1: the term "roots" is NaN`},
 		{"diverges", train.Config{Epochs: 3, BatchSize: 16, LearningRate: 1e300, Objective: objectives.L2(1)}, "epoch 1, step 2: "},
 	} {
-		_, err := train.Fit(context.Background(), log, c.c)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			_, err := train.Fit(context.Background(), log, c.c)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	steps := 0
@@ -155,10 +157,12 @@ func TestFit_NeedsOnlyThePropensitiesThatItReads(t *testing.T) {
 	log.Propensities = nil
 	gaussian := policies.Gaussian{}
 	for name, o := range map[string]objectives.Objective{"ls": objectives.LogSmoothing(), "ixbound": objectives.IXBound(), "risk": objectives.Risk()} {
-		c := train.Config{Objective: o, Policy: gaussian, Weight: objectives.Clip(.1), Epochs: 1}
-		if a, b := fit(t, &log, c), fit(t, full, c); !slices.Equal(a.Posterior.Mu, b.Posterior.Mu) {
-			t.Errorf("%s: the full row made a difference", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			c := train.Config{Objective: o, Policy: gaussian, Weight: objectives.Clip(.1), Epochs: 1}
+			if a, b := fit(t, &log, c), fit(t, full, c); !slices.Equal(a.Posterior.Mu, b.Posterior.Mu) {
+				t.Errorf("%s: the full row made a difference", name)
+			}
+		})
 	}
 	_, err := train.Fit(context.Background(), &log, train.Config{Objective: objectives.Corollary1(objectives.LambdaStar), Policy: gaussian, Weight: objectives.Clip(.1), Epochs: 1})
 	var unfit *objectives.UnfitError

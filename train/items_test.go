@@ -190,27 +190,29 @@ func TestFit_OfItemsWithARowEachEqualsATable(t *testing.T) {
 	choices := *plain
 	choices.Choices = &logs.Choices{Z: logs.Rows64{Width: 4, Data: own}}
 	for name, o := range map[string]objectives.Objective{"heuristic": objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: .01, Bias: .01}), "implicit": objectives.Implicit(.1), "weighted": objectives.WeightedLikelihood(1e-3), "logistic": objectives.Logistic(1e-3)} {
-		c := train.Config{Objective: o, Weight: objectives.Clip(.1), Epochs: 2, Seed: 3, Dtype: tensor.Float64}
-		want, err := train.Fit(context.Background(), plain, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := train.Fit(context.Background(), &choices, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for j, v := range want.Posterior.Mu {
-			if math.Abs(got.Posterior.Mu[j]-v) > 1e-8 {
-				t.Fatalf("%s: W %v, want θ %v", name, got.Posterior.Mu, want.Posterior.Mu)
+		t.Run(name, func(t *testing.T) {
+			c := train.Config{Objective: o, Weight: objectives.Clip(.1), Epochs: 2, Seed: 3, Dtype: tensor.Float64}
+			want, err := train.Fit(context.Background(), plain, c)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		value, err := got.ObjectiveValue(&choices, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if of, err := want.ObjectiveValue(plain, c); err != nil || math.Abs(of.Objective-value.Objective) > 1e-8 {
-			t.Errorf("%s: value %v, want %v (%v)", name, value.Objective, of.Objective, err)
-		}
+			got, err := train.Fit(context.Background(), &choices, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j, v := range want.Posterior.Mu {
+				if math.Abs(got.Posterior.Mu[j]-v) > 1e-8 {
+					t.Fatalf("W %v, want θ %v", got.Posterior.Mu, want.Posterior.Mu)
+				}
+			}
+			value, err := got.ObjectiveValue(&choices, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if of, err := want.ObjectiveValue(plain, c); err != nil || math.Abs(of.Objective-value.Objective) > 1e-8 {
+				t.Errorf("value %v, want %v (%v)", value.Objective, of.Objective, err)
+			}
+		})
 	}
 }
 
@@ -302,10 +304,12 @@ func TestFit_OfItemsRefusesPosteriorsAndMissingPropensities(t *testing.T) {
 		"of the logged ones":       {l, train.Config{Objective: objectives.PseudoLoss(.1)}},
 		"12 numbers for 3 actions": {l, train.Config{Objective: objectives.Risk(), Prior: policies.Prior{Mean: make([]float64, 12)}}},
 	} {
-		c.c.Epochs = 1
-		if _, err := train.Fit(context.Background(), c.log, c.c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", want, err)
-		}
+		t.Run(want, func(t *testing.T) {
+			c.c.Epochs = 1
+			if _, err := train.Fit(context.Background(), c.log, c.c); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v", want, err)
+			}
+		})
 	}
 }
 

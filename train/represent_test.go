@@ -108,29 +108,31 @@ func TestRecipe_FindsProductsOfFeaturesByLayers(t *testing.T) {
 func TestFit_OfLayersIsTheSameForAnyNumberOfThreads(t *testing.T) {
 	log := task(600, 5, 30)
 	for name, h := range map[string]objectives.Representation{"relu": objectives.MLP("relu", .2, 16, 8), "fourier": objectives.Fourier(1, 32)} {
-		c := train.Config{Objective: objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: 1e-5, Bias: 1e-5}), Weight: objectives.Clip(.1), Epochs: 2, Seed: 7,
-			LearningRate: .002, Representation: h, Threads: 1}
-		one := fit(t, log, c)
-		c.Threads = 3
-		three := fit(t, log, c)
-		for i, p := range one.Params.All() {
-			if !slices.Equal(p.Float64s(), three.Params.All()[i].Float64s()) {
-				t.Errorf("%s: %s differs with three threads", name, p.Name)
-			}
-		}
-		c.Dtype = tensor.Float64
-		wide := fit(t, log, c)
-		if name == "fourier" {
-			for i, v := range wide.Posterior.Mu {
-				if math.Abs(v-one.Posterior.Mu[i]) > 1e-3 {
-					t.Fatalf("%s: μ[%d] is %v in float32, %v in float64", name, i, one.Posterior.Mu[i], v)
+		t.Run(name, func(t *testing.T) {
+			c := train.Config{Objective: objectives.Heuristic(objectives.Penalties{Distance: 1e-5, Variance: 1e-5, Bias: 1e-5}), Weight: objectives.Clip(.1), Epochs: 2, Seed: 7,
+				LearningRate: .002, Representation: h, Threads: 1}
+			one := fit(t, log, c)
+			c.Threads = 3
+			three := fit(t, log, c)
+			for i, p := range one.Params.All() {
+				if !slices.Equal(p.Float64s(), three.Params.All()[i].Float64s()) {
+					t.Errorf("%s differs with three threads", p.Name)
 				}
 			}
-		}
-		v, err := one.ObjectiveValue(log, c)
-		if err != nil || math.IsNaN(v.Objective) {
-			t.Errorf("%s: objective %v, %v", name, v, err)
-		}
+			c.Dtype = tensor.Float64
+			wide := fit(t, log, c)
+			if name == "fourier" {
+				for i, v := range wide.Posterior.Mu {
+					if math.Abs(v-one.Posterior.Mu[i]) > 1e-3 {
+						t.Fatalf("μ[%d] is %v in float32, %v in float64", i, one.Posterior.Mu[i], v)
+					}
+				}
+			}
+			v, err := one.ObjectiveValue(log, c)
+			if err != nil || math.IsNaN(v.Objective) {
+				t.Errorf("objective %v, %v", v, err)
+			}
+		})
 	}
 }
 

@@ -63,12 +63,14 @@ func TestSettings_RefuseValuesOutsideTheirDomain(t *testing.T) {
 		"prior-split 1: want a share":           func(s *train.Settings) { s.PriorSplit = 1 },
 		"prior-scale [1 0]: want positive":      func(s *train.Settings) { s.PriorScales = []float64{1, 0} },
 	} {
-		s := train.DefaultSettings()
-		change(&s)
-		var bad *train.SettingError
-		if err := s.Check(); !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			s := train.DefaultSettings()
+			change(&s)
+			var bad *train.SettingError
+			if err := s.Check(); !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+		})
 	}
 }
 

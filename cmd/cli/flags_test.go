@@ -15,18 +15,22 @@ func TestFlagWriter_PrintsSettingsAsFlags(t *testing.T) {
 		"give setting\n      reward-max here":          "give\n      --reward-max here",
 		"setting up, resetting actions":                "setting up, resetting actions",
 	} {
-		b.Reset()
-		if n, err := fmt.Fprint(w, text); err != nil || n != len(text) || b.String() != want {
-			t.Errorf("%q, %d, %v, want %q", b.String(), n, err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			b.Reset()
+			if n, err := fmt.Fprint(w, text); err != nil || n != len(text) || b.String() != want {
+				t.Errorf("%q, %d, %v, want %q", b.String(), n, err, want)
+			}
+		})
 	}
 }
 
 // Control characters are escaped, but for ends of lines and tabs.
 func TestVisible_EscapesControlCharactersButLineEndsAndTabs(t *testing.T) {
 	for text, want := range map[string]string{"plain ü\n\tand more": "plain ü\n\tand more", "a\x1b[2Jb": `a\x1b[2Jb`, "\r\x07": `\x0d\x07`, "\u009b1m": `\x9b1m`, "\x7f": `\x7f`, "be\u202ern": `be\x202ern`} {
-		if got := visible(text); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := visible(text); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
 	}
 }

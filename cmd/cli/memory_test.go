@@ -25,15 +25,17 @@ func TestMemory_EndsWithASentenceAtTheLeastLimit(t *testing.T) {
 			"/sys/fs/cgroup/memory/b/memory.limit_in_bytes": "1000000\n", "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "10\n"}, 1e6},
 		"without a limit": {map[string]string{"/proc/meminfo": "MemTotal: 2048 kB\n", "/sys/fs/cgroup/memory.max": "max\n"}, 2 << 20},
 	} {
-		got := memory(func(path string) ([]byte, error) {
-			if text, is := c.files[path]; is {
-				return []byte(text), nil
+		t.Run(name, func(t *testing.T) {
+			got := memory(func(path string) ([]byte, error) {
+				if text, is := c.files[path]; is {
+					return []byte(text), nil
+				}
+				return nil, fs.ErrNotExist
+			})
+			if got != c.want {
+				t.Errorf("%d, want %d", got, c.want)
 			}
-			return nil, fs.ErrNotExist
 		})
-		if got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
 	}
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)

@@ -613,9 +613,11 @@ func TestKernels_DoNotAllocate(t *testing.T) {
 		"LogSoftmax":               func() { LogSoftmax(dst, z, k) },
 		"Softmax":                  func() { Softmax(dst, z, k) },
 	} {
-		if n := testing.AllocsPerRun(50, f); n > mayAllocate {
-			t.Errorf("%s allocates %v times", name, n)
-		}
+		t.Run(name, func(t *testing.T) {
+			if n := testing.AllocsPerRun(50, f); n > mayAllocate {
+				t.Errorf("%s allocates %v times", name, n)
+			}
+		})
 	}
 }
 

@@ -162,16 +162,20 @@ func TestNormal_IsRightAtExtremes(t *testing.T) {
 		{"InvMills(-Inf)", InvMills(-inf), inf}, {"InvMills(Inf)", InvMills(inf), 0},
 		{"InvMills(-1e300)", InvMills(-1e300), 1e300}, {"InvMills(1e8)", InvMills(1e8), 0},
 	} {
-		if apart(c.got, c.want) > 1e-15 {
-			t.Errorf("%s = %v, want %v", c.name, c.got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if apart(c.got, c.want) > 1e-15 {
+				t.Errorf("%s = %v, want %v", c.name, c.got, c.want)
+			}
+		})
 	}
 	for name, f := range map[string]func(float64) float64{
 		"NormCDF": NormCDF, "NormPDF": NormPDF, "LogNormCDF": LogNormCDF, "LogNormPDF": LogNormPDF, "InvMills": InvMills,
 	} {
-		if !math.IsNaN(f(math.NaN())) {
-			t.Errorf("%s(NaN) = %v", name, f(math.NaN()))
-		}
+		t.Run(name, func(t *testing.T) {
+			if !math.IsNaN(f(math.NaN())) {
+				t.Errorf("%s(NaN) = %v", name, f(math.NaN()))
+			}
+		})
 	}
 }
 

@@ -26,25 +26,27 @@ func TestSoftmax_EqualsKnownValues(t *testing.T) {
 		{"all impossible", []float64{-inf, -inf, -inf}, []float64{third, third, third}, []float64{1. / 3, 1. / 3, 1. / 3}, false},
 		{"infinite leaders", []float64{inf, 3, inf}, []float64{-math.Ln2, -inf, -math.Ln2}, []float64{.5, 0, .5}, false},
 	} {
-		// Surround the row by others: the maximum must be the row's own.
-		k := len(c.x)
-		x := make([]float64, 3*k)
-		for i := range k {
-			x[i], x[k+i], x[2*k+i] = 1e3, c.x[i], -1e3
-		}
-		log, p := make([]float64, 3*k), make([]float64, 3*k)
-		LogSoftmax(log, x, k)
-		Softmax(p, x, k)
-		near(t, c.name+": LogSoftmax", log[k:2*k], c.log, 1e-15)
-		near(t, c.name+": Softmax", p[k:2*k], c.p, 1e-15)
-		if c.onlyInFloat64 {
-			continue
-		}
-		x32, log32, p32 := to32(x), make([]float32, 3*k), make([]float32, 3*k)
-		LogSoftmax(log32, x32, k)
-		Softmax(p32, x32, k)
-		near(t, c.name+": LogSoftmax32", to64(log32[k:2*k]), c.log, 2e-7)
-		near(t, c.name+": Softmax32", to64(p32[k:2*k]), c.p, 2e-7)
+		t.Run(c.name, func(t *testing.T) {
+			// Surround the row by others: the maximum must be the row's own.
+			k := len(c.x)
+			x := make([]float64, 3*k)
+			for i := range k {
+				x[i], x[k+i], x[2*k+i] = 1e3, c.x[i], -1e3
+			}
+			log, p := make([]float64, 3*k), make([]float64, 3*k)
+			LogSoftmax(log, x, k)
+			Softmax(p, x, k)
+			near(t, c.name+": LogSoftmax", log[k:2*k], c.log, 1e-15)
+			near(t, c.name+": Softmax", p[k:2*k], c.p, 1e-15)
+			if c.onlyInFloat64 {
+				return
+			}
+			x32, log32, p32 := to32(x), make([]float32, 3*k), make([]float32, 3*k)
+			LogSoftmax(log32, x32, k)
+			Softmax(p32, x32, k)
+			near(t, c.name+": LogSoftmax32", to64(log32[k:2*k]), c.log, 2e-7)
+			near(t, c.name+": Softmax32", to64(p32[k:2*k]), c.p, 2e-7)
+		})
 	}
 }
 
@@ -110,14 +112,16 @@ func TestKernels_PanicOnWrongLengths(t *testing.T) {
 		"no draws":        func() { GaussianMC(six, six, nil, 2, 0) },
 		"noise, gradient": func() { GaussianMCGrad(six, six, five, six, 2, 2) },
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
+		t.Run(name, func(t *testing.T) {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: no panic", name)
+					}
+				}()
+				f()
 			}()
-			f()
-		}()
+		})
 	}
 }
 

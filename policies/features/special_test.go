@@ -39,28 +39,30 @@ func TestSpecialLayers_ComputeTheirFormulasWithoutAllocating(t *testing.T) {
 		{"products", []float64{2, 3, 5}, []float64{2, 3, 5, 10, 9}},
 		{"branches", []float64{0, 1, 0}, []float64{0, 1, 0, 5.5}},
 	} {
-		l := layers[c.name]
-		b, err := json.Marshal(l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var read Layer
-		if err := json.Unmarshal(b, &read); err != nil {
-			t.Fatalf("%s: %v", b, err)
-		}
-		for _, l := range []Layer{l, read} {
-			if err := l.Check(3); err != nil || l.Out() != len(c.want) {
-				t.Fatalf("%s: %v, %d features", c.name, err, l.Out())
+		t.Run(c.name, func(t *testing.T) {
+			l := layers[c.name]
+			b, err := json.Marshal(l)
+			if err != nil {
+				t.Fatal(err)
 			}
-			net := NewNet([]Layer{l})
-			got, scratch := make([]float64, len(c.want)), make([]float64, net.Scratch())
-			if n := testing.AllocsPerRun(10, func() { net.Apply(got, c.x, scratch) }); n != 0 {
-				t.Errorf("%s: %v allocations", c.name, n)
+			var read Layer
+			if err := json.Unmarshal(b, &read); err != nil {
+				t.Fatalf("%s: %v", b, err)
 			}
-			if !reflect.DeepEqual(got, c.want) {
-				t.Errorf("%s of %v: %v, want %v", c.name, c.x, got, c.want)
+			for _, l := range []Layer{l, read} {
+				if err := l.Check(3); err != nil || l.Out() != len(c.want) {
+					t.Fatalf("%v, %d features", err, l.Out())
+				}
+				net := NewNet([]Layer{l})
+				got, scratch := make([]float64, len(c.want)), make([]float64, net.Scratch())
+				if n := testing.AllocsPerRun(10, func() { net.Apply(got, c.x, scratch) }); n != 0 {
+					t.Errorf("%v allocations", n)
+				}
+				if !reflect.DeepEqual(got, c.want) {
+					t.Errorf("%s of %v: %v, want %v", c.name, c.x, got, c.want)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -124,9 +126,11 @@ func TestSpecialLayers_RefuseWhatIsMalformed(t *testing.T) {
 		"no branches":   {Layer{Branches: &Branches{In: 3}}, "0 branches"},
 		"wide":          {wide, "come out"},
 	} {
-		if err := c.l.Check(3); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := c.l.Check(3); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
 	}
 	for _, b := range []string{`{"trees":{"in":1,"base":[null]}}`, `{"trees":{"in":1,"base":[0],"colour":1}}`, `{"trees":{"in":1,"base":[0]},"activation":""}`,
 		`{"branches":{"in":1,"chains":[null]}}`, strings.Repeat(`{"branches":{"in":1,"chains":[[`, 30) + strings.Repeat(`]]}}`, 30),

@@ -79,17 +79,19 @@ func TestSpread_KeepsDensities(t *testing.T) {
 
 func TestParseFamily_ReadsDensitiesAndRefusesOtherTexts(t *testing.T) {
 	for text, at := range map[string][2]float64{"uniform 0 40": {7, .025}, "normal 5 2": {5, .19947114020071635}} {
-		f, err := numeric.ParseFamily(text)
-		if err != nil || math.Abs(f.Prob(at[0])-at[1]) > 1e-12 {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		if err := numeric.Fits(f, at[0], at[1], -1e3, 1e3, 1e-6); err != nil && text[0] == 'n' {
-			t.Errorf("%s: %v", text, err)
-		}
-		if numeric.Fits(f, at[0], 2*at[1], -1e3, 1e3, 1e-6) == nil {
-			t.Errorf("%s: twice the density fits", text)
-		}
+		t.Run(text, func(t *testing.T) {
+			f, err := numeric.ParseFamily(text)
+			if err != nil || math.Abs(f.Prob(at[0])-at[1]) > 1e-12 {
+				t.Errorf("%v", err)
+				return
+			}
+			if err := numeric.Fits(f, at[0], at[1], -1e3, 1e3, 1e-6); err != nil && text[0] == 'n' {
+				t.Errorf("%v", err)
+			}
+			if numeric.Fits(f, at[0], 2*at[1], -1e3, 1e3, 1e-6) == nil {
+				t.Errorf("%s: twice the density fits", text)
+			}
+		})
 	}
 	if f, err := numeric.ParseFamily("normal 5 2"); err != nil || numeric.Fits(f, 5, f.Prob(5), 0, 10, 1e-6) == nil {
 		t.Error("a normal distribution that the range cuts fits")

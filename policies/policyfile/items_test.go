@@ -630,13 +630,15 @@ func TestItems_AreChosenWithoutAllocating(t *testing.T) {
 		"described": func() error { _, _, err := p.ChooseOffered(x, described, r); return err },
 		"all":       func() error { return p.Propensities(pi, x) },
 	} {
-		if n := testing.AllocsPerRun(200, func() {
-			if err := call(); err != nil {
-				t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			if n := testing.AllocsPerRun(200, func() {
+				if err := call(); err != nil {
+					t.Fatal(err)
+				}
+			}); n > mayAllocate {
+				t.Errorf("%v allocations", n)
 			}
-		}); n > mayAllocate {
-			t.Errorf("%s: %v allocations", name, n)
-		}
+		})
 	}
 }
 

@@ -268,13 +268,15 @@ func TestConnections_OfOneAddressAreLimited(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.ServeAdmin(ctx, l) }()
 	for path, status := range map[string]int{"/healthz": 200, "/metrics": 200, "/decide": 404} {
-		resp, err := http.Get("http://" + l.Addr().String() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp.Body.Close(); resp.StatusCode != status {
-			t.Errorf("the admin's %s: %s", path, resp.Status)
-		}
+		t.Run(path, func(t *testing.T) {
+			resp, err := http.Get("http://" + l.Addr().String() + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.Body.Close(); resp.StatusCode != status {
+				t.Errorf("the admin's %s: %s", path, resp.Status)
+			}
+		})
 	}
 	if w := do(s, "GET", "/metrics", ""); w.Code != 404 {
 		t.Errorf("metrics for everybody: %d", w.Code)
@@ -314,12 +316,14 @@ func TestContext_ThatIsLargeIsBoundedAndNotKept(t *testing.T) {
 	}
 	deep := `{"context":{"x_0":1,"` + strings.Repeat("n", 1000) + `":[` + strings.Repeat("0,", 3000) + `0]}}`
 	for body, want := range map[string]string{`{"context":{"x_0":1` + many.String() + `}}`: "more than 4102 names", deep: "flat, it has more than 1048576 bytes"} {
-		if w := do(s, "POST", "/decide", body); w.Code != 400 || !strings.Contains(w.Body.String(), want) {
-			t.Errorf("%d %s, want %s", w.Code, w.Body, want)
-		}
-		if k := s.pool.Get().(*work); cap(k.body)+cap(k.req.context) > 4*largeBody || len(k.req.other) > 1000 {
-			t.Errorf("%d bytes and %d names are kept", cap(k.body)+cap(k.req.context), len(k.req.other))
-		}
+		t.Run(body, func(t *testing.T) {
+			if w := do(s, "POST", "/decide", body); w.Code != 400 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%d %s, want %s", w.Code, w.Body, want)
+			}
+			if k := s.pool.Get().(*work); cap(k.body)+cap(k.req.context) > 4*largeBody || len(k.req.other) > 1000 {
+				t.Errorf("%d bytes and %d names are kept", cap(k.body)+cap(k.req.context), len(k.req.other))
+			}
+		})
 	}
 	// Large ones have to wait.
 	for range maxLarge {

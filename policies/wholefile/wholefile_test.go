@@ -139,9 +139,11 @@ func TestRead_RefusesWhatIsNoSmallFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"pipe": "no regular file", "zeros": "no regular file", ".": "is a directory", "large": "101 bytes, at most 100", "none": "no such file"} {
-		if b, err := Read(path(name), 100); err == nil || b != nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %d bytes, %v", name, len(b), err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if b, err := Read(path(name), 100); err == nil || b != nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%d bytes, %v", len(b), err)
+			}
+		})
 	}
 	for _, name := range []string{"fits", "linked"} {
 		if b, err := Read(path(name), 100); err != nil || len(b) != 100 {

@@ -138,8 +138,10 @@ func TestRun_RefusesOptionsOutsideTheirDomain(t *testing.T) {
 		"want at least 2": {Seeds: 1}, "[0, 1/2)": {Noise: .5}, "want at least 20": {Rows: []int{5}},
 		"outside (0, 1)": {Delta: 2, Rows: []int{20}}, "no interval": {Interval: "best", Rows: []int{20}}, "comes twice": {Estimators: []ope.Estimator{ope.DM(), ope.DM()}, Rows: []int{20}},
 	} {
-		if _, err := bench.Run(context.Background(), open(t), o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := bench.Run(context.Background(), open(t), o); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 }

@@ -125,45 +125,47 @@ func TestEValue_HasMeanOneOnSets(t *testing.T) {
 		{"softmax, with models", played(propensity.Softmax{}), 3, true, false},
 		{"softmax, with models, at any time", played(propensity.Softmax{}), 2, true, true},
 	} {
-		risk, logging := w.risks(t, c.policy)
-		var total float64
-		sums := map[string]*certify.EValues{}
-		add := func(how string, p float64, e certify.EValues, err error) {
-			if err != nil {
-				t.Fatal(err)
+		t.Run(c.name, func(t *testing.T) {
+			risk, logging := w.risks(t, c.policy)
+			var total float64
+			sums := map[string]*certify.EValues{}
+			add := func(how string, p float64, e certify.EValues, err error) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if sums[how] == nil {
+					sums[how] = &certify.EValues{}
+				}
+				sums[how].Risk += p * math.Exp(e.Risk)
+				sums[how].Gain += p * math.Exp(e.Gain)
 			}
-			if sums[how] == nil {
-				sums[how] = &certify.EValues{}
+			w.logs(c.n, func(p float64, l *logs.Log) {
+				o := certify.Options{Delta: .2, AnyTime: c.anyTime}
+				if c.models {
+					o.Models = wrong(l)
+				}
+				total += p
+				pi := c.policy(l)
+				e, err := certify.FixedAt(pi, l, rowsOf(l), o, risk, risk-logging)
+				add("fixed", p, e, err)
+				if c.anyTime {
+					e, err = certify.PoolAt([]certify.PoolLog{{Pi: pi, Log: l, Rows: []int{0}, Models: o.Models}, {Pi: pi, Log: l, Rows: []int{1}, Models: o.Models}}, o, risk, risk-logging)
+					add("pool", p, e, err)
+					return
+				}
+				chunks := []certify.Chunk{{Policy: pi, Models: o.Models, Rows: []int{0}}, {Policy: pi, Models: o.Models, Rows: []int{1, 2}}}
+				e, err = certify.ChunksAt(chunks, l, o, func([]float64) float64 { return risk }, func([]float64) float64 { return risk - logging })
+				add("chunks", p, e, err)
+				some := l.Subset([]int{2, 0, 1})
+				e, err = certify.FixedAt(c.policy(some), some, rowsOf(some), certify.Options{Clusters: []int32{-1, 4, -1}}, risk, risk-logging)
+				add("subset", p, e, err)
+			})
+			near(t, c.name+": probabilities", total, 1)
+			for how, m := range sums {
+				near(t, c.name+", "+how+": mean e-value of the risk", m.Risk, 1)
+				near(t, c.name+", "+how+": mean e-value of the gain", m.Gain, 1)
 			}
-			sums[how].Risk += p * math.Exp(e.Risk)
-			sums[how].Gain += p * math.Exp(e.Gain)
-		}
-		w.logs(c.n, func(p float64, l *logs.Log) {
-			o := certify.Options{Delta: .2, AnyTime: c.anyTime}
-			if c.models {
-				o.Models = wrong(l)
-			}
-			total += p
-			pi := c.policy(l)
-			e, err := certify.FixedAt(pi, l, rowsOf(l), o, risk, risk-logging)
-			add("fixed", p, e, err)
-			if c.anyTime {
-				e, err = certify.PoolAt([]certify.PoolLog{{Pi: pi, Log: l, Rows: []int{0}, Models: o.Models}, {Pi: pi, Log: l, Rows: []int{1}, Models: o.Models}}, o, risk, risk-logging)
-				add("pool", p, e, err)
-				return
-			}
-			chunks := []certify.Chunk{{Policy: pi, Models: o.Models, Rows: []int{0}}, {Policy: pi, Models: o.Models, Rows: []int{1, 2}}}
-			e, err = certify.ChunksAt(chunks, l, o, func([]float64) float64 { return risk }, func([]float64) float64 { return risk - logging })
-			add("chunks", p, e, err)
-			some := l.Subset([]int{2, 0, 1})
-			e, err = certify.FixedAt(c.policy(some), some, rowsOf(some), certify.Options{Clusters: []int32{-1, 4, -1}}, risk, risk-logging)
-			add("subset", p, e, err)
 		})
-		near(t, c.name+": probabilities", total, 1)
-		for how, m := range sums {
-			near(t, c.name+", "+how+": mean e-value of the risk", m.Risk, 1)
-			near(t, c.name+", "+how+": mean e-value of the gain", m.Gain, 1)
-		}
 	}
 }
 

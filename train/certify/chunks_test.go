@@ -58,57 +58,59 @@ func TestChunks_HaveMeanOneAtMost(t *testing.T) {
 		{name: "a later chunk", sizes: []int{2, 2}, saw: func(rows [][]int, k int) []int { return rows[1-k] }},
 		{name: "equal weights", sizes: []int{1, 3}, weigh: func(w []float64) { w[0], w[1] = .5, .5 }},
 	} {
-		var mean, gain, total float64
-		n := c.taught
-		for _, s := range c.sizes {
-			n += s
-		}
-		copies := max(1, c.copies)
-		w.logs(n, copies, copies > 1, func(p float64, l *logs.Log, all []int) {
-			var rows [][]int
-			at := c.taught * copies
+		t.Run(c.name, func(t *testing.T) {
+			var mean, gain, total float64
+			n := c.taught
 			for _, s := range c.sizes {
-				rows = append(rows, all[at:at+s*copies])
-				at += s * copies
+				n += s
 			}
-			var chunks []certify.Chunk
-			var risks []float64
-			var logging float64
-			for k := range rows {
-				var from []int
-				if from = all[:rows[k][0]]; c.saw != nil {
-					from = c.saw(rows, k)
+			copies := max(1, c.copies)
+			w.logs(n, copies, copies > 1, func(p float64, l *logs.Log, all []int) {
+				var rows [][]int
+				at := c.taught * copies
+				for _, s := range c.sizes {
+					rows = append(rows, all[at:at+s*copies])
+					at += s * copies
 				}
-				pi, model := greedy(l, from)
-				var r float64
-				r, logging = w.risks(pi)
-				risks = append(risks, r)
-				chunks = append(chunks, certify.Chunk{Policy: play(l, pi), Models: []*certify.RewardModel{model}, Rows: rows[k]})
-			}
-			risk := func(weights []float64) (r float64) {
-				if c.weigh != nil {
-					c.weigh(weights)
+				var chunks []certify.Chunk
+				var risks []float64
+				var logging float64
+				for k := range rows {
+					var from []int
+					if from = all[:rows[k][0]]; c.saw != nil {
+						from = c.saw(rows, k)
+					}
+					pi, model := greedy(l, from)
+					var r float64
+					r, logging = w.risks(pi)
+					risks = append(risks, r)
+					chunks = append(chunks, certify.Chunk{Policy: play(l, pi), Models: []*certify.RewardModel{model}, Rows: rows[k]})
 				}
-				for k, v := range weights {
-					r += v * risks[k]
+				risk := func(weights []float64) (r float64) {
+					if c.weigh != nil {
+						c.weigh(weights)
+					}
+					for k, v := range weights {
+						r += v * risks[k]
+					}
+					return r
 				}
-				return r
+				e, err := certify.ChunksAt(chunks, l, certify.Options{Delta: .2}, risk, func(weights []float64) float64 { return risk(weights) - logging })
+				if err != nil {
+					t.Fatal(err)
+				}
+				total += p
+				mean += p * math.Exp(e.Risk)
+				gain += p * math.Exp(e.Gain)
+			})
+			near(t, c.name+": probabilities", total, 1)
+			if c.holds && !(mean <= 1+1e-12 && gain <= 1+1e-12 && mean > .9) {
+				t.Errorf("mean e-value of the risk %v, of the gain %v, want at most 1, and not much less", mean, gain)
 			}
-			e, err := certify.ChunksAt(chunks, l, certify.Options{Delta: .2}, risk, func(weights []float64) float64 { return risk(weights) - logging })
-			if err != nil {
-				t.Fatal(err)
+			if !c.holds && !(mean > 1.001) {
+				t.Errorf("mean e-value of the risk %v, want above 1", mean)
 			}
-			total += p
-			mean += p * math.Exp(e.Risk)
-			gain += p * math.Exp(e.Gain)
 		})
-		near(t, c.name+": probabilities", total, 1)
-		if c.holds && !(mean <= 1+1e-12 && gain <= 1+1e-12 && mean > .9) {
-			t.Errorf("%s: mean e-value of the risk %v, of the gain %v, want at most 1, and not much less", c.name, mean, gain)
-		}
-		if !c.holds && !(mean > 1.001) {
-			t.Errorf("%s: mean e-value of the risk %v, want above 1", c.name, mean)
-		}
 	}
 }
 

@@ -109,27 +109,29 @@ func TestEValue_HasMeanOne(t *testing.T) {
 		{"groups of equal rows", two(), [][]float64{{.2, .8}, {.9, .1}}, 3, 2, true},
 		{"another action", three(), [][]float64{{0, 0, 1}, {1, 0, 0}}, 3, 1, false},
 	} {
-		risk, logging := c.w.risks(c.pi)
-		var mean, gain, total float64
-		c.w.logs(c.n, c.copies, c.copies > 1, func(p float64, l *logs.Log, rows []int) {
-			o := certify.Options{Delta: .2}
-			if c.models {
-				o.Models = models(l)
-			}
-			e, err := certify.FixedAt(play(l, c.pi), l, rows, o, risk, risk-logging)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e.Share != .1 {
-				t.Fatalf("%s: the risk has %v of δ = 0.2, want half", c.name, e.Share)
-			}
-			total += p
-			mean += p * math.Exp(e.Risk)
-			gain += p * math.Exp(e.Gain)
+		t.Run(c.name, func(t *testing.T) {
+			risk, logging := c.w.risks(c.pi)
+			var mean, gain, total float64
+			c.w.logs(c.n, c.copies, c.copies > 1, func(p float64, l *logs.Log, rows []int) {
+				o := certify.Options{Delta: .2}
+				if c.models {
+					o.Models = models(l)
+				}
+				e, err := certify.FixedAt(play(l, c.pi), l, rows, o, risk, risk-logging)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Share != .1 {
+					t.Fatalf("the risk has %v of δ = 0.2, want half", e.Share)
+				}
+				total += p
+				mean += p * math.Exp(e.Risk)
+				gain += p * math.Exp(e.Gain)
+			})
+			near(t, c.name+": probabilities", total, 1)
+			near(t, c.name+": mean e-value of the risk", mean, 1)
+			near(t, c.name+": mean e-value of the gain", gain, 1)
 		})
-		near(t, c.name+": probabilities", total, 1)
-		near(t, c.name+": mean e-value of the risk", mean, 1)
-		near(t, c.name+": mean e-value of the gain", gain, 1)
 	}
 }
 
@@ -511,9 +513,11 @@ func TestFixed_RefusesWhatItCannotBound(t *testing.T) {
 			return err
 		},
 	} {
-		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+		})
 	}
 }
 

@@ -119,20 +119,22 @@ func TestOpen_SaysWhereItLooked(t *testing.T) {
 		{"mnist", plain, "", []string{"not compressed"}},
 		{"mnist", partial, "", []string{files[1] + ", " + files[2] + ", " + files[3] + " is missing from " + partial}},
 	} {
-		t.Setenv("OPL_DATA", c.env)
-		_, err := Open(c.name, c.dir)
-		if err == nil {
-			t.Errorf("%+v: no error", c)
-			continue
-		}
-		for _, w := range c.want {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%q %q: error lacks %q: %v", c.name, c.dir, w, err)
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("OPL_DATA", c.env)
+			_, err := Open(c.name, c.dir)
+			if err == nil {
+				t.Errorf("%+v: no error", c)
+				return
 			}
-		}
-		if strings.Contains(err.Error(), "\n") {
-			t.Errorf("more than a line: %q", err)
-		}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q %q: error lacks %q: %v", c.name, c.dir, w, err)
+				}
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than a line: %q", err)
+			}
+		})
 	}
 }
 

@@ -25,45 +25,47 @@ func TestSubset_IsTheStartOfTheRealData(t *testing.T) {
 		{"mnist", 2000, 500},
 		{"fashion", 1750, 500}, // 2,000 are over a megabyte
 	} {
-		dir := subset(c.name)
-		if *update {
-			full, err := Open(c.name, "")
+		t.Run(c.name, func(t *testing.T) {
+			dir := subset(c.name)
+			if *update {
+				full, err := Open(c.name, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				write(t, filepath.Join(dir, files[0]), images(full.Train, full.ImageRows, c.train))
+				write(t, filepath.Join(dir, files[1]), labels(full.Train.Labels[:c.train]))
+				write(t, filepath.Join(dir, files[2]), images(full.Test, full.ImageRows, c.test))
+				write(t, filepath.Join(dir, files[3]), labels(full.Test.Labels[:c.test]))
+			}
+			d, err := Open(c.name, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(dir, files[0]), images(full.Train, full.ImageRows, c.train))
-			write(t, filepath.Join(dir, files[1]), labels(full.Train.Labels[:c.train]))
-			write(t, filepath.Join(dir, files[2]), images(full.Test, full.ImageRows, c.test))
-			write(t, filepath.Join(dir, files[3]), labels(full.Test.Labels[:c.test]))
-		}
-		d, err := Open(c.name, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d.Train.Len() != c.train || d.Test.Len() != c.test || d.Train.Dim() != 784 || d.ImageRows != 28 || d.ImageCols != 28 || d.Classes != 10 {
-			t.Errorf("%s: %d and %d examples, %d pixels, %d classes", c.name, d.Train.Len(), d.Test.Len(), d.Train.Dim(), d.Classes)
-		}
-		for _, part := range []*Set{d.Train, d.Test} {
-			seen := slices.Compact(slices.Sorted(slices.Values(part.Labels)))
-			if len(seen) != 10 {
-				t.Errorf("%s: classes %v", c.name, seen)
+			if d.Train.Len() != c.train || d.Test.Len() != c.test || d.Train.Dim() != 784 || d.ImageRows != 28 || d.ImageCols != 28 || d.Classes != 10 {
+				t.Errorf("%d and %d examples, %d pixels, %d classes", d.Train.Len(), d.Test.Len(), d.Train.Dim(), d.Classes)
 			}
-		}
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		size := int64(0)
-		for _, e := range entries {
-			info, err := e.Info()
+			for _, part := range []*Set{d.Train, d.Test} {
+				seen := slices.Compact(slices.Sorted(slices.Values(part.Labels)))
+				if len(seen) != 10 {
+					t.Errorf("classes %v", seen)
+				}
+			}
+			entries, err := os.ReadDir(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			size += info.Size()
-		}
-		if size > 1e6 {
-			t.Errorf("%s: %d bytes, more than a megabyte", dir, size)
-		}
+			size := int64(0)
+			for _, e := range entries {
+				info, err := e.Info()
+				if err != nil {
+					t.Fatal(err)
+				}
+				size += info.Size()
+			}
+			if size > 1e6 {
+				t.Errorf("%s: %d bytes, more than a megabyte", dir, size)
+			}
+		})
 	}
 }
 

@@ -62,9 +62,11 @@ func TestSlurmScript_HandsOverItsWords(t *testing.T) {
 func TestParseOption_ReadsKeysAndRefusesInjections(t *testing.T) {
 	for text, want := range map[string]engine.Option{"partition=main": {"partition", "main"}, "exclusive": {Key: "exclusive"},
 		"spec.template.spec.nodeSelector.a/b=c=d": {"spec.template.spec.nodeSelector.a/b", "c=d"}} {
-		if o, err := engine.ParseOption(text); err != nil || o != want {
-			t.Errorf("%s: %v, %v", text, o, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			if o, err := engine.ParseOption(text); err != nil || o != want {
+				t.Errorf("%v, %v", o, err)
+			}
+		})
 	}
 	for _, text := range []string{"", "=x", "--wrap=x", "a b=c", "time=1\n#SBATCH --wrap=x", "a\nb", "a=\r"} {
 		if o, err := engine.ParseOption(text); err == nil {

@@ -53,12 +53,14 @@ func TestCopies_AreFound(t *testing.T) {
 			}
 		}, false},
 	} {
-		in := c.w.log(3)
-		c.spoil(in)
-		f, _ := inspect.Inspect(in).Finding("rows written again")
-		if found := f.Severity == inspect.Unusable; found != c.found || f.Severity == inspect.Doubtful {
-			t.Errorf("%s: %+v", c.name, f)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			in := c.w.log(3)
+			c.spoil(in)
+			f, _ := inspect.Inspect(in).Finding("rows written again")
+			if found := f.Severity == inspect.Unusable; found != c.found || f.Severity == inspect.Doubtful {
+				t.Errorf("%+v", f)
+			}
+		})
 	}
 }
 

@@ -291,30 +291,32 @@ func TestBets_RefuteWrongPropensities(t *testing.T) {
 		{"product of two of 8", draws{k: 3, d: 8, context: normals, policy: twofold, says: uniformly}, 1000, "where feature "},
 		{"product of two of 20", draws{k: 3, d: 20, context: normals, policy: twofold, says: uniformly}, 0, ""},
 	} {
-		for _, n := range []int{300, 1000, 4000} {
-			w, found, least := c.w, 0, math.Inf(1)
-			w.n = n
-			const seeds = 3
-			for s := range uint64(seeds) {
-				r, f, e, _ := bet(t, w.log(t, s))
-				least = min(least, e)
-				if f.Severity < inspect.Unusable {
-					continue
+		t.Run(c.name, func(t *testing.T) {
+			for _, n := range []int{300, 1000, 4000} {
+				w, found, least := c.w, 0, math.Inf(1)
+				w.n = n
+				const seeds = 3
+				for s := range uint64(seeds) {
+					r, f, e, _ := bet(t, w.log(t, s))
+					least = min(least, e)
+					if f.Severity < inspect.Unusable {
+						continue
+					}
+					found++
+					if r.Severity != inspect.Unusable || f.About != inspect.Draws || r.Gamma != propensity.Rounded || f.Do == "" || c.n > 0 && n == 4000 && !strings.Contains(f.Means, c.says) {
+						t.Errorf("%s, n = %d: Γ = %v, %+v", c.name, n, r.Gamma, f)
+					}
+					if n == 4000 && s == 0 {
+						checkText(t, r)
+						t.Log(f.Means)
+					}
 				}
-				found++
-				if r.Severity != inspect.Unusable || f.About != inspect.Draws || r.Gamma != propensity.Rounded || f.Do == "" || c.n > 0 && n == 4000 && !strings.Contains(f.Means, c.says) {
-					t.Errorf("%s, n = %d: Γ = %v, %+v", c.name, n, r.Gamma, f)
+				if c.n > 0 && n >= c.n && found < seeds {
+					t.Errorf("%s, n = %d: %d of %d refuted", c.name, n, found, seeds)
 				}
-				if n == 4000 && s == 0 {
-					checkText(t, r)
-					t.Log(f.Means)
-				}
+				t.Logf("%-34s n = %4d: %d of %d refuted, least log e %.1f", c.name, n, found, seeds, least)
 			}
-			if c.n > 0 && n >= c.n && found < seeds {
-				t.Errorf("%s, n = %d: %d of %d refuted", c.name, n, found, seeds)
-			}
-			t.Logf("%-34s n = %4d: %d of %d refuted, least log e %.1f", c.name, n, found, seeds, least)
-		}
+		})
 	}
 }
 
@@ -411,53 +413,55 @@ func TestBets_HaveMeanOne(t *testing.T) {
 		{name: "two classes", n: 4, k: 3, copies: 1, gamma: 1, most: 2},
 		{name: "two classes, all known", n: 4, k: 3, copies: 1, gamma: 1, all: true, most: 2},
 	} {
-		restore := inspect.MostClasses(cmp.Or(c.most, 200))
-		var at [2]float64 // mean at Rounded and at 1
-		total, outcomes := 0.0, 1
-		for range c.n {
-			outcomes *= 2 * c.k
-		}
-		for o := range outcomes {
-			in := &logs.Log{Actions: logs.Numbered(c.k)}
-			chance, data, rest := 1.0, []float64(nil), o
-			for i := range c.n {
-				x, a := rest%2, rest/2%c.k
-				rest /= 2 * c.k
-				pi := truth[x]
-				if c.k == 2 {
-					pi = []float64{truth[x][0], 1 - truth[x][0]}
-				}
-				chance *= pi[a] / 2
-				for j := range c.copies {
-					in.Action, in.Cost, in.Propensity = append(in.Action, int32(a)), append(in.Cost, -0.5), append(in.Propensity, pi[a]/c.gamma)
-					in.Keys = append(in.Keys, uint64(1000+10*i+j))
-					data = append(data, float64(x))
-					if c.all {
-						in.Propensities = append(in.Propensities, pi...)
-					}
-					if c.copies > 1 {
-						in.Group = append(in.Group, int32(i))
-					}
-				}
+		t.Run(c.name, func(t *testing.T) {
+			restore := inspect.MostClasses(cmp.Or(c.most, 200))
+			var at [2]float64 // mean at Rounded and at 1
+			total, outcomes := 0.0, 1
+			for range c.n {
+				outcomes *= 2 * c.k
 			}
-			in.Weight, in.X = c.weight, logs.Rows64{Width: 1, Data: data}
-			_, _, rounded, exact := bet(t, in)
-			at[0] += chance * math.Exp(rounded)
-			at[1] += chance * math.Exp(exact)
-			total += chance
-		}
-		restore()
-		of, other := at[1], at[0]
-		if c.gamma > 1 {
-			of, other = at[0], at[1]
-		}
-		if math.Abs(total-1) > 1e-12 || math.Abs(of-1) > 1e-9 {
-			t.Errorf("%s: mean %v at Γ₀ = %v over logs of probability %v", c.name, of, c.gamma, total)
-		}
-		if c.gamma > 1 && other <= 1+1e-4 || c.gamma == 1 && other >= 1-1e-4 {
-			t.Errorf("%s: mean %v at the other Γ₀", c.name, other)
-		}
-		t.Logf("%-16s %5d logs: mean %.12f, at the other Γ₀ %.6f", c.name, outcomes, of, other)
+			for o := range outcomes {
+				in := &logs.Log{Actions: logs.Numbered(c.k)}
+				chance, data, rest := 1.0, []float64(nil), o
+				for i := range c.n {
+					x, a := rest%2, rest/2%c.k
+					rest /= 2 * c.k
+					pi := truth[x]
+					if c.k == 2 {
+						pi = []float64{truth[x][0], 1 - truth[x][0]}
+					}
+					chance *= pi[a] / 2
+					for j := range c.copies {
+						in.Action, in.Cost, in.Propensity = append(in.Action, int32(a)), append(in.Cost, -0.5), append(in.Propensity, pi[a]/c.gamma)
+						in.Keys = append(in.Keys, uint64(1000+10*i+j))
+						data = append(data, float64(x))
+						if c.all {
+							in.Propensities = append(in.Propensities, pi...)
+						}
+						if c.copies > 1 {
+							in.Group = append(in.Group, int32(i))
+						}
+					}
+				}
+				in.Weight, in.X = c.weight, logs.Rows64{Width: 1, Data: data}
+				_, _, rounded, exact := bet(t, in)
+				at[0] += chance * math.Exp(rounded)
+				at[1] += chance * math.Exp(exact)
+				total += chance
+			}
+			restore()
+			of, other := at[1], at[0]
+			if c.gamma > 1 {
+				of, other = at[0], at[1]
+			}
+			if math.Abs(total-1) > 1e-12 || math.Abs(of-1) > 1e-9 {
+				t.Errorf("mean %v at Γ₀ = %v over logs of probability %v", of, c.gamma, total)
+			}
+			if c.gamma > 1 && other <= 1+1e-4 || c.gamma == 1 && other >= 1-1e-4 {
+				t.Errorf("mean %v at the other Γ₀", other)
+			}
+			t.Logf("%-16s %5d logs: mean %.12f, at the other Γ₀ %.6f", c.name, outcomes, of, other)
+		})
 	}
 }
 

@@ -182,23 +182,25 @@ func TestBets_CoverSets(t *testing.T) {
 		{"foremost", shop{policy: foremost, says: evenly}, true, 1, "the first of the actions offered was taken"},
 		{"popular", shop{policy: popular, says: evenly}, true, 1, ""},
 	} {
-		for seed := range 2 * c.seeds {
-			s := c.shop
-			s.n, s.k, s.most, s.all = 4000, 50, 12, seed%2 == 0
-			r := inspect.Inspect(s.log(seed / 2))
-			f, ok := r.Finding("bets on propensities")
-			if !ok || (f.Severity == inspect.Unusable) != c.refute {
-				t.Errorf("%s, seed %d, all: %v: %+v", c.name, seed/2, s.all, f)
-			}
-			if c.refute && s.all && !strings.Contains(f.Means, c.why) {
-				t.Errorf("%s, seed %d, all: %v: %s", c.name, seed/2, s.all, f.Means)
-			}
-			for _, f := range r.Findings {
-				if !c.refute && f.Severity > inspect.Fine {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := range 2 * c.seeds {
+				s := c.shop
+				s.n, s.k, s.most, s.all = 4000, 50, 12, seed%2 == 0
+				r := inspect.Inspect(s.log(seed / 2))
+				f, ok := r.Finding("bets on propensities")
+				if !ok || (f.Severity == inspect.Unusable) != c.refute {
 					t.Errorf("%s, seed %d, all: %v: %+v", c.name, seed/2, s.all, f)
 				}
+				if c.refute && s.all && !strings.Contains(f.Means, c.why) {
+					t.Errorf("%s, seed %d, all: %v: %s", c.name, seed/2, s.all, f.Means)
+				}
+				for _, f := range r.Findings {
+					if !c.refute && f.Severity > inspect.Fine {
+						t.Errorf("%s, seed %d, all: %v: %+v", c.name, seed/2, s.all, f)
+					}
+				}
 			}
-		}
+		})
 	}
 }
 

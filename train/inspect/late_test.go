@@ -62,11 +62,13 @@ func TestLate_FindsLateRewards(t *testing.T) {
 		"without times":           {n: 4000, rate: level(.5), late: .1, untimed: true},
 		"in groups":               {n: 12000, rate: level(.5), late: .15, group: 3},
 	} {
-		for seed := range uint64(3) {
-			if f, ok := inspect.Inspect(log(w, seed)).Finding("newest rewards"); !ok || f.Severity != inspect.Doubtful || f.About != inspect.Selection {
-				t.Errorf("%s, seed %d: not found", name, seed)
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(3) {
+				if f, ok := inspect.Inspect(log(w, seed)).Finding("newest rewards"); !ok || f.Severity != inspect.Doubtful || f.About != inspect.Selection {
+					t.Errorf("%s, seed %d: not found", name, seed)
+				}
 			}
-		}
+		})
 	}
 	for name, w := range map[string]world{
 		"sound":                {n: 2000, rate: level(.5)},
@@ -76,11 +78,13 @@ func TestLate_FindsLateRewards(t *testing.T) {
 		"fallen long ago":      {n: 4000, rate: func(age float64) float64 { return map[bool]float64{true: .9, false: .2}[age > .5] }},
 		"of a twelfth alone":   {n: 60000, rate: level(.5), lost: .08},
 	} {
-		for seed := range uint64(4) {
-			if f, ok := inspect.Inspect(log(w, seed)).Finding("newest rewards"); ok {
-				t.Errorf("%s, seed %d: %+v", name, seed, f)
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(4) {
+				if f, ok := inspect.Inspect(log(w, seed)).Finding("newest rewards"); ok {
+					t.Errorf("%s, seed %d: %+v", name, seed, f)
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -167,30 +167,32 @@ func TestColumns_ThatKnowTheRewardAreFound(t *testing.T) {
 		"spent, all known":      {n: 4000, k: 3, segments: 8, rate: .2, effect: .5, spent: 2.5, all: true, peaked: 1},
 		"spent, logged":         {n: 6000, k: 3, segments: 8, rate: .2, effect: .5, spent: 2.5, peaked: 1},
 	} {
-		check, least := "columns that know the reward", 19*seeds/20
-		if w.spent > 0 {
-			check, least = "columns that know the action", seeds/2
-		}
-		found := 0
-		for s := range uint64(seeds) {
-			r := inspect.Inspect(w.log(s))
-			f, ok := r.Finding(check)
-			if ok {
-				found++
-				if f.About != inspect.Columns || f.Severity != inspect.Doubtful || !strings.Contains(f.Measured, "feature ") {
-					t.Errorf("%s: %+v", name, f)
+		t.Run(name, func(t *testing.T) {
+			check, least := "columns that know the reward", 19*seeds/20
+			if w.spent > 0 {
+				check, least = "columns that know the action", seeds/2
+			}
+			found := 0
+			for s := range uint64(seeds) {
+				r := inspect.Inspect(w.log(s))
+				f, ok := r.Finding(check)
+				if ok {
+					found++
+					if f.About != inspect.Columns || f.Severity != inspect.Doubtful || !strings.Contains(f.Measured, "feature ") {
+						t.Errorf("%+v", f)
+					}
+				} else if f, ok := r.Finding("bets on propensities"); ok && f.Severity == inspect.Unusable && w.spent > 0 {
+					found++
 				}
-			} else if f, ok := r.Finding("bets on propensities"); ok && f.Severity == inspect.Unusable && w.spent > 0 {
-				found++
+				if s == 0 {
+					t.Log(f.Measured)
+				}
 			}
-			if s == 0 {
-				t.Log(f.Measured)
+			t.Logf("%-24s %d of %d found", name, found, seeds)
+			if found < least {
+				t.Errorf("%d of %d found", found, seeds)
 			}
-		}
-		t.Logf("%-24s %d of %d found", name, found, seeds)
-		if found < least {
-			t.Errorf("%s: %d of %d found", name, found, seeds)
-		}
+		})
 	}
 }
 
@@ -252,48 +254,50 @@ func TestVisits_WithoutAGroupAreNamed(t *testing.T) {
 		"of few customers": {each: 200, fixed: true},
 		"actions kept":     {each: 5, fixed: true, kept: true},
 	} {
-		r := rand.New(rand.NewPCG(4, 4))
-		l := &logs.Log{Actions: logs.Numbered(3)}
-		var data []float64
-		const n = 4000
-		ages, incomes := make([]float64, n), make([]float64, n)
-		for i := range n {
-			ages[i], incomes[i] = float64(20+r.IntN(60)), math.Round(r.NormFloat64()*1000)
-		}
-		for range n {
-			u := r.IntN(n / c.each)
-			age, income := ages[u], incomes[u]
-			if !c.fixed {
-				age, income = float64(20+r.IntN(60)), math.Round(r.NormFloat64()*300)
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(4, 4))
+			l := &logs.Log{Actions: logs.Numbered(3)}
+			var data []float64
+			const n = 4000
+			ages, incomes := make([]float64, n), make([]float64, n)
+			for i := range n {
+				ages[i], incomes[i] = float64(20+r.IntN(60)), math.Round(r.NormFloat64()*1000)
 			}
-			if c.each == 1 {
-				income = r.NormFloat64()
+			for range n {
+				u := r.IntN(n / c.each)
+				age, income := ages[u], incomes[u]
+				if !c.fixed {
+					age, income = float64(20+r.IntN(60)), math.Round(r.NormFloat64()*300)
+				}
+				if c.each == 1 {
+					income = r.NormFloat64()
+				}
+				visit := r.NormFloat64()
+				if c.alone {
+					visit, income = 0, math.Round(income/100)
+				}
+				data = append(data, age, income, visit)
+				action := r.IntN(3)
+				if c.kept {
+					action = u % 3
+				}
+				l.Action, l.Cost = append(l.Action, int32(action)), append(l.Cost, -float64(r.IntN(2)))
+				l.Propensity = append(l.Propensity, 1./3)
+				if c.grouped {
+					l.Group = append(l.Group, int32(u))
+				}
 			}
-			visit := r.NormFloat64()
-			if c.alone {
-				visit, income = 0, math.Round(income/100)
+			l.X = logs.Rows64{Width: 3, Data: data}
+			report := inspect.Inspect(l)
+			f, ok := report.Finding("customers without group")
+			if ok != c.found || f.Severity != inspect.Fine {
+				t.Errorf("found %v: %+v", ok, f)
 			}
-			data = append(data, age, income, visit)
-			action := r.IntN(3)
-			if c.kept {
-				action = u % 3
+			if f, ok := report.Finding("actions kept"); ok != c.kept || ok && (f.Severity != inspect.Doubtful || f.About != inspect.Draws) {
+				t.Errorf("%+v", f)
 			}
-			l.Action, l.Cost = append(l.Action, int32(action)), append(l.Cost, -float64(r.IntN(2)))
-			l.Propensity = append(l.Propensity, 1./3)
-			if c.grouped {
-				l.Group = append(l.Group, int32(u))
-			}
-		}
-		l.X = logs.Rows64{Width: 3, Data: data}
-		report := inspect.Inspect(l)
-		f, ok := report.Finding("customers without group")
-		if ok != c.found || f.Severity != inspect.Fine {
-			t.Errorf("%s: found %v: %+v", name, ok, f)
-		}
-		if f, ok := report.Finding("actions kept"); ok != c.kept || ok && (f.Severity != inspect.Doubtful || f.About != inspect.Draws) {
-			t.Errorf("%s: %+v", name, f)
-		}
-		t.Log(f.Measured)
+			t.Log(f.Measured)
+		})
 	}
 }
 

@@ -149,65 +149,67 @@ func TestCombine_SaysWhatOneMachineSays(t *testing.T) {
 		"drift":      {files: 6, rows: 300, jump: .5, ids: true},
 		"odd":        {files: 6, rows: 300, odd: true, all: true},
 	} {
-		dir := t.TempDir()
-		d.write(t, dir)
-		want := inspected(t, dir)
-		for _, n := range []int{1, 5} {
-			all := shares(t, dir, n)
-			got, err := inspect.Combine(append(slices.Clone(all[n/2:]), all[:n/2+1]...)) // one comes twice, in another order
-			if err != nil {
-				t.Fatalf("%s, %d: %v", what, n, err)
-			}
-			if got.Severity != want.Severity && !(what == "drift" && n > 1) {
-				t.Errorf("%s, %d shards: %s, not %s", what, n, got.Summary(), want.Summary())
-			}
-			if got.Rows != want.Rows || got.From != want.From || got.To != want.To || got.Gamma != want.Gamma || got.Known != want.Known {
-				t.Errorf("%s, %d: %+v", what, n, got)
-			}
-			if n > 1 && what == "drift" && got.Severity == inspect.Fine {
-				t.Error("drift is not seen")
-			}
-			if f, _ := got.Finding("bets on propensities"); n == 1 {
-				for i, v := range f.Numbers {
-					if w, _ := want.Finding(f.Check); !near(v.Value, w.Numbers[i].Value) {
-						t.Errorf("%s: %+v, want %+v", what, f, w)
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			d.write(t, dir)
+			want := inspected(t, dir)
+			for _, n := range []int{1, 5} {
+				all := shares(t, dir, n)
+				got, err := inspect.Combine(append(slices.Clone(all[n/2:]), all[:n/2+1]...)) // one comes twice, in another order
+				if err != nil {
+					t.Fatalf("%s, %d: %v", what, n, err)
+				}
+				if got.Severity != want.Severity && !(what == "drift" && n > 1) {
+					t.Errorf("%s, %d shards: %s, not %s", what, n, got.Summary(), want.Summary())
+				}
+				if got.Rows != want.Rows || got.From != want.From || got.To != want.To || got.Gamma != want.Gamma || got.Known != want.Known {
+					t.Errorf("%s, %d: %+v", what, n, got)
+				}
+				if n > 1 && what == "drift" && got.Severity == inspect.Fine {
+					t.Error("drift is not seen")
+				}
+				if f, _ := got.Finding("bets on propensities"); n == 1 {
+					for i, v := range f.Numbers {
+						if w, _ := want.Finding(f.Check); !near(v.Value, w.Numbers[i].Value) {
+							t.Errorf("%+v, want %+v", f, w)
+						}
+					}
+				}
+				seen := 0
+				for _, f := range want.Findings {
+					if slices.ContainsFunc(own, func(name string) bool { return strings.HasPrefix(f.Check, name) }) {
+						continue
+					}
+					g, is := got.Finding(f.Check)
+					if !is || g.Severity != f.Severity || g.Means != f.Means {
+						t.Errorf("%s, %d shards, %s: %+v, want %+v", what, n, f.Check, g, f)
+						continue
+					}
+					seen++
+					for i, v := range g.Numbers {
+						if w := f.Numbers[i]; v.Name != w.Name || !near(v.Value, w.Value) {
+							t.Errorf("%s, %d shards, %s: %s is %v, want %v", what, n, f.Check, v.Name, v.Value, w.Value)
+						}
+					}
+					if text, _, _ := strings.Cut(f.Measured, "; top 1 %"); !strings.HasPrefix(g.Measured, text) && !(f.Check == "reward" && d.continuous) {
+						t.Errorf("%s, %d shards, %s: %q, want %q", what, n, f.Check, g.Measured, f.Measured)
+					}
+				}
+				if seen < 9 {
+					t.Errorf("only %d checks", seen)
+				}
+				for i, a := range want.ByAction {
+					if b := got.ByAction[i]; a.Name != b.Name || a.Rows != b.Rows || !near(a.Expected, b.Expected) || !near(a.Z, b.Z) || !near(a.Reward, b.Reward) || !near(a.SE, b.SE) {
+						t.Errorf("%s, %d shards: action %+v, want %+v", what, n, b, a)
+					}
+				}
+				if n > 1 {
+					if _, err := inspect.Combine(all[1:]); err == nil || !strings.Contains(err.Error(), "1/"+fmt.Sprint(n)+" is missing: run these shards") {
+						t.Error(err)
 					}
 				}
 			}
-			seen := 0
-			for _, f := range want.Findings {
-				if slices.ContainsFunc(own, func(name string) bool { return strings.HasPrefix(f.Check, name) }) {
-					continue
-				}
-				g, is := got.Finding(f.Check)
-				if !is || g.Severity != f.Severity || g.Means != f.Means {
-					t.Errorf("%s, %d shards, %s: %+v, want %+v", what, n, f.Check, g, f)
-					continue
-				}
-				seen++
-				for i, v := range g.Numbers {
-					if w := f.Numbers[i]; v.Name != w.Name || !near(v.Value, w.Value) {
-						t.Errorf("%s, %d shards, %s: %s is %v, want %v", what, n, f.Check, v.Name, v.Value, w.Value)
-					}
-				}
-				if text, _, _ := strings.Cut(f.Measured, "; top 1 %"); !strings.HasPrefix(g.Measured, text) && !(f.Check == "reward" && d.continuous) {
-					t.Errorf("%s, %d shards, %s: %q, want %q", what, n, f.Check, g.Measured, f.Measured)
-				}
-			}
-			if seen < 9 {
-				t.Errorf("%s: only %d checks", what, seen)
-			}
-			for i, a := range want.ByAction {
-				if b := got.ByAction[i]; a.Name != b.Name || a.Rows != b.Rows || !near(a.Expected, b.Expected) || !near(a.Z, b.Z) || !near(a.Reward, b.Reward) || !near(a.SE, b.SE) {
-					t.Errorf("%s, %d shards: action %+v, want %+v", what, n, b, a)
-				}
-			}
-			if n > 1 {
-				if _, err := inspect.Combine(all[1:]); err == nil || !strings.Contains(err.Error(), "1/"+fmt.Sprint(n)+" is missing: run these shards") {
-					t.Error(err)
-				}
-			}
-		}
+		})
 	}
 }
 

@@ -105,10 +105,12 @@ func TestDrift_PassesWeeksThatAreAlike(t *testing.T) {
 // What to do about a column depends on how it was misread.
 func TestInspect_SaysWhatToDoAboutEachColumn(t *testing.T) {
 	for doubt, want := range map[string]string{"no column is read as context": "call columns", "column x: numbers with commas": "write numbers"} {
-		in := world{n: 400, k: 2, rate: 0.3}.log(1)
-		in.Doubts = []string{doubt}
-		if f, _ := inspect.Inspect(in).Finding("columns as they were read"); !strings.HasPrefix(f.Do, want) {
-			t.Errorf("%s: %s", doubt, f.Do)
-		}
+		t.Run(doubt, func(t *testing.T) {
+			in := world{n: 400, k: 2, rate: 0.3}.log(1)
+			in.Doubts = []string{doubt}
+			if f, _ := inspect.Inspect(in).Finding("columns as they were read"); !strings.HasPrefix(f.Do, want) {
+				t.Errorf("%s", f.Do)
+			}
+		})
 	}
 }

@@ -25,29 +25,31 @@ func TestWithin_AllowsWhatGammaCovers(t *testing.T) {
 		{"logged alone, all too small", uneven(.5), []float64{.42, .21, .21}, true, 1.26, 1.05},
 		{"logged alone, all too large", uneven(.5), []float64{.6, .3, .3}, true, 1.26, 1.05},
 	} {
-		r := rand.New(rand.NewPCG(3, 8))
-		l := &logs.Log{Actions: logs.Numbered(3), X: logs.Rows64{Width: 1}}
-		var x []float64
-		for i := range 20_000 {
-			a, u := 0, r.Float64()
-			for ; a < 2 && u >= c.pi0[a]; a++ {
-				u -= c.pi0[a]
+		t.Run(c.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(3, 8))
+			l := &logs.Log{Actions: logs.Numbered(3), X: logs.Rows64{Width: 1}}
+			var x []float64
+			for i := range 20_000 {
+				a, u := 0, r.Float64()
+				for ; a < 2 && u >= c.pi0[a]; a++ {
+					u -= c.pi0[a]
+				}
+				x = append(x, r.NormFloat64())
+				l.Action, l.Cost, l.Propensity = append(l.Action, int32(a)), append(l.Cost, -float64(r.IntN(2))), append(l.Propensity, c.logged[a])
+				if l.Keys = append(l.Keys, uint64(i)); !c.alone {
+					l.Propensities = append(l.Propensities, c.logged...)
+				}
 			}
-			x = append(x, r.NormFloat64())
-			l.Action, l.Cost, l.Propensity = append(l.Action, int32(a)), append(l.Cost, -float64(r.IntN(2))), append(l.Propensity, c.logged[a])
-			if l.Keys = append(l.Keys, uint64(i)); !c.alone {
-				l.Propensities = append(l.Propensities, c.logged...)
+			l.X = logs.Rows64{Width: 1, Data: x}
+			if got := inspect.Inspect(l); got.Severity == inspect.Fine || got.Gamma > propensity.Rounded {
+				t.Errorf("found %s at Γ = 1", got.Summary())
 			}
-		}
-		l.X = logs.Rows64{Width: 1, Data: x}
-		if got := inspect.Inspect(l); got.Severity == inspect.Fine || got.Gamma > propensity.Rounded {
-			t.Errorf("%s: found %s at Γ = 1", c.name, got.Summary())
-		}
-		if got := inspect.Within(l, c.over); got.Severity == inspect.Fine {
-			t.Errorf("%s: found %s within %v", c.name, got.Summary(), c.over)
-		}
-		if got := inspect.Within(l, c.inside); got.Severity != inspect.Fine || got.Gamma != c.inside {
-			t.Errorf("%s: found %s within %v, Γ = %v", c.name, got.Summary(), c.inside, got.Gamma)
-		}
+			if got := inspect.Within(l, c.over); got.Severity == inspect.Fine {
+				t.Errorf("found %s within %v", got.Summary(), c.over)
+			}
+			if got := inspect.Within(l, c.inside); got.Severity != inspect.Fine || got.Gamma != c.inside {
+				t.Errorf("found %s within %v, Γ = %v", got.Summary(), c.inside, got.Gamma)
+			}
+		})
 	}
 }

@@ -78,10 +78,12 @@ func TestValidate_RefusesEntriesWithoutNameOrFormula(t *testing.T) {
 		`"e" has no formula`:                 func(l *library.Library) { l.Estimators = append(l.Estimators, ope.Estimator{Name: "e"}) },
 		`policy "x"`:                         func(l *library.Library) { l.Objectives[0].Policy = "x" },
 	} {
-		lib := library.Standard()
-		if add(&lib); lib.Validate() == nil || !strings.Contains(lib.Validate().Error(), want) {
-			t.Errorf("error %v, want %q", lib.Validate(), want)
-		}
+		t.Run(want, func(t *testing.T) {
+			lib := library.Standard()
+			if add(&lib); lib.Validate() == nil || !strings.Contains(lib.Validate().Error(), want) {
+				t.Errorf("error %v, want %q", lib.Validate(), want)
+			}
+		})
 	}
 }
 
@@ -92,9 +94,11 @@ func TestLibrary_LabelsItsEntries(t *testing.T) {
 		lib.WeightLabel("clip"): "Clip", lib.WeightLabel("own"): "Own", lib.WeightLabel(""): "",
 		lib.Symbol("risk", "clip"): "τ", lib.Symbol("mine", "own"): "κ", lib.Symbol("implicit", ""): "γ", lib.Symbol("ls", ""): "h",
 	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		t.Run(got, func(t *testing.T) {
+			if got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
 	}
 }
 
@@ -120,9 +124,11 @@ func TestCheckLoggedOnly_NamesObjectivesThatNeedNoMore(t *testing.T) {
 	_, can, _ := strings.Cut(err.Error(), "these need no more: ")
 	for name, want := range map[string]bool{"certified": true, "london": true, "ls": true, "risk": true, "implicit": true, "mine": true,
 		"heuristic": false, "theorem1": false, "corollary1": false, "pseudoloss": false} {
-		if slices.Contains(strings.Split(can, ", "), name) != want {
-			t.Errorf("%s is among %s: not %v", name, can, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if slices.Contains(strings.Split(can, ", "), name) != want {
+				t.Errorf("%s is among %s: not %v", name, can, want)
+			}
+		})
 	}
 }
 
@@ -168,9 +174,11 @@ func TestRepresentation_ReadsItsArguments(t *testing.T) {
 		"conv=3x5,image=0x5": "want HEIGHTxWIDTH", "conv=3x5,image=1x2x3x4": "want HEIGHTxWIDTH", "conv=3x5,dropout=2": "in [0, 1)", "conv=1x1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1": "at most 16",
 		"fourier=3,bandwidth=0": "from 1e-6", "mlp=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1": "at most 16",
 	} {
-		if _, err := lib.Representation(spec); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", spec, err, want)
-		}
+		t.Run(spec, func(t *testing.T) {
+			if _, err := lib.Representation(spec); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, want %q", spec, err, want)
+			}
+		})
 	}
 	for _, c := range []struct {
 		objective, policy, representation string

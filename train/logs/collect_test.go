@@ -114,12 +114,14 @@ func TestCollect_NamesTheRowThatIsWrong(t *testing.T) {
 		"row 2, column propensity: 0.9, but":                   func(d *Decision) { d.Propensity = .9 },
 		"row 2, column propensity: missing, while the rows ":   func(d *Decision) { d.Propensity = 0 },
 	} {
-		w := newWorld(2, 3, 1)
-		rows := draw(w, 3)
-		change(&rows[1])
-		if _, err := Collect(w.actions, rows); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			w := newWorld(2, 3, 1)
+			rows := draw(w, 3)
+			change(&rows[1])
+			if _, err := Collect(w.actions, rows); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 	if _, err := Collect([]string{"a", "b"}, nil); err == nil || !strings.Contains(err.Error(), "no rows") {
 		t.Error(err)
@@ -196,10 +198,12 @@ func TestLog_OfVectorsAloneIsLearnable(t *testing.T) {
 		"weights differ":           func(l *Log) { l.Weight = []float64{1, 2} },
 		"row 1: the propensity of": func(l *Log) { l.Propensities, l.Propensity = []float64{1, 0, 0, 1}, []float64{1, 1} },
 	} {
-		other := *l
-		if change(&other); other.Check() != nil || other.Learnable() == nil || !strings.Contains(other.Learnable().Error(), want) {
-			t.Errorf("%v, %v, want %s", other.Check(), other.Learnable(), want)
-		}
+		t.Run(want, func(t *testing.T) {
+			other := *l
+			if change(&other); other.Check() != nil || other.Learnable() == nil || !strings.Contains(other.Learnable().Error(), want) {
+				t.Errorf("%v, %v, want %s", other.Check(), other.Learnable(), want)
+			}
+		})
 	}
 }
 

@@ -20,14 +20,16 @@ func TestContextHash_IsTheSameFromCacheAndFile(t *testing.T) {
 		"sets.jsonl": strings.Repeat(`{"action":"a","reward":1,"propensity":0.5,"x_u":1,"actions":[{"id":"a","x_p":1},{"id":"b","x_p":2}]}`+"\n"+
 			`{"action":"b","reward":0,"propensity":0.5,"x_v":2,"actions":[{"id":"b","x_p":2},{"id":"c","x_p":3}]}`+"\n", 5),
 	} {
-		path := write(t, name, text)
-		first, again := mustOpen(t, path, Options{}), mustOpen(t, path, Options{})
-		want := make([]uint64, again.Len())
-		again.hashes(want, nil, func(i int) ([]uint32, []float64) { return again.named.row(i) })
-		for i, h := range again.contextHash {
-			if h != want[i] || first.contextHash[i] != want[i] {
-				t.Fatalf("%s, row %d: %x read, %x from the cache, want %x", name, i+1, first.contextHash[i], h, want[i])
+		t.Run(name, func(t *testing.T) {
+			path := write(t, name, text)
+			first, again := mustOpen(t, path, Options{}), mustOpen(t, path, Options{})
+			want := make([]uint64, again.Len())
+			again.hashes(want, nil, func(i int) ([]uint32, []float64) { return again.named.row(i) })
+			for i, h := range again.contextHash {
+				if h != want[i] || first.contextHash[i] != want[i] {
+					t.Fatalf("%s, row %d: %x read, %x from the cache, want %x", name, i+1, first.contextHash[i], h, want[i])
+				}
 			}
-		}
+		})
 	}
 }

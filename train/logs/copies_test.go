@@ -33,22 +33,24 @@ func TestCopies_AreFoundWithoutIDs(t *testing.T) {
 		{"groups", "action,reward,propensity,group\n", rows(1, 60, 0.5), rows(1, 60, 0.5), false},
 		{"bad rows", header, "a,7,0.5,u\n" + rows(1, 60, 0.5), rows(1, 60, 0.5) + "a,7,0.5,u\n", true},
 	} {
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, "logs/x_d=1/a.csv"), c.header+c.a)
-		write(t, filepath.Join(dir, "logs/x_d=2/b.csv"), c.header+c.b)
-		write(t, filepath.Join(dir, "logs/x_d=3/c.csv"), c.header+rows(3, 70, 0.5))
-		o := logs.Options{NoCache: true}
-		if c.name == "bad rows" {
-			o.BadRows = filepath.Join(dir, "bad")
-		}
-		l, err := logs.Open(context.Background(), filepath.Join(dir, "logs"), o)
-		if copied := err != nil && strings.Contains(err.Error(), "a.csv: its 60 rows are those with which "); copied != c.copied || !copied && err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
-		if err == nil {
-			if err := l.Close(); err != nil {
-				t.Error(err)
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "logs/x_d=1/a.csv"), c.header+c.a)
+			write(t, filepath.Join(dir, "logs/x_d=2/b.csv"), c.header+c.b)
+			write(t, filepath.Join(dir, "logs/x_d=3/c.csv"), c.header+rows(3, 70, 0.5))
+			o := logs.Options{NoCache: true}
+			if c.name == "bad rows" {
+				o.BadRows = filepath.Join(dir, "bad")
 			}
-		}
+			l, err := logs.Open(context.Background(), filepath.Join(dir, "logs"), o)
+			if copied := err != nil && strings.Contains(err.Error(), "a.csv: its 60 rows are those with which "); copied != c.copied || !copied && err != nil {
+				t.Errorf("%v", err)
+			}
+			if err == nil {
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
 }

@@ -47,47 +47,51 @@ func TestFind_OrdersWhatAnArgumentStandsFor(t *testing.T) {
 		"logs/dt=3/*.csv":  nil,
 		"logs/[":           nil,
 	} {
-		f, err := logs.Find(context.Background(), []string{arg}, logs.Options{})
-		if (err != nil) != (want == nil) {
-			t.Errorf("%s: %v", arg, err)
-			continue
-		}
-		if err == nil && !reflect.DeepEqual(f.Names(), want) {
-			t.Errorf("%s: %q, want %q", arg, f.Names(), want)
-		}
-		// A bucket of the same names has the same files.
-		b := bucket{}
-		for _, name := range []string{"logs/dt=1/b.csv", "logs/dt=1/a.parquet", "logs/dt=2/a.csv.gz", "logs/dt=2/_SUCCESS", "logs/dt=2/.a.csv.opl-cache", "logs/_tmp/x.csv", "logs/notes.txt", "logs/c[1].csv", "z.csv", "logs/dt=10/deep/er/y.jsonl", "logs/"} {
-			b[name] = "x"
-		}
-		if arg == "nothing.csv" || strings.Contains(arg, "?") { // with which the query of a URL begins
-			continue
-		}
-		f, err = logs.Find(context.Background(), []string{"mem://b/" + arg}, logs.Options{Hooks: logs.Hooks{Bucket: b.open}})
-		if (err != nil) != (want == nil) {
-			t.Errorf("mem %s: %v", arg, err)
-		} else if err == nil {
-			for i, name := range f.Names() {
-				if name != "mem://b/"+want[i] || len(want) != len(f.Names()) {
-					t.Errorf("mem %s: %q, want %q", arg, f.Names(), want)
+		t.Run(arg, func(t *testing.T) {
+			f, err := logs.Find(context.Background(), []string{arg}, logs.Options{})
+			if (err != nil) != (want == nil) {
+				t.Errorf("%v", err)
+				return
+			}
+			if err == nil && !reflect.DeepEqual(f.Names(), want) {
+				t.Errorf("%q, want %q", f.Names(), want)
+			}
+			// A bucket of the same names has the same files.
+			b := bucket{}
+			for _, name := range []string{"logs/dt=1/b.csv", "logs/dt=1/a.parquet", "logs/dt=2/a.csv.gz", "logs/dt=2/_SUCCESS", "logs/dt=2/.a.csv.opl-cache", "logs/_tmp/x.csv", "logs/notes.txt", "logs/c[1].csv", "z.csv", "logs/dt=10/deep/er/y.jsonl", "logs/"} {
+				b[name] = "x"
+			}
+			if arg == "nothing.csv" || strings.Contains(arg, "?") { // with which the query of a URL begins
+				return
+			}
+			f, err = logs.Find(context.Background(), []string{"mem://b/" + arg}, logs.Options{Hooks: logs.Hooks{Bucket: b.open}})
+			if (err != nil) != (want == nil) {
+				t.Errorf("mem %s: %v", arg, err)
+			} else if err == nil {
+				for i, name := range f.Names() {
+					if name != "mem://b/"+want[i] || len(want) != len(f.Names()) {
+						t.Errorf("mem %s: %q, want %q", arg, f.Names(), want)
+					}
 				}
 			}
-		}
+		})
 	}
 	if _, err := logs.Find(context.Background(), []string{"logs/dt=1", "./logs/dt=1/b.csv"}, logs.Options{}); err == nil || !strings.Contains(err.Error(), "b.csv: it is there twice") {
 		t.Error(err)
 	}
 	for name, link := range map[string]func(string, string) error{"link.csv": os.Symlink, "hard.csv": os.Link} {
-		if err := link("z.csv", name); err != nil {
-			t.Log(err) // of a system without
-			continue
-		}
-		if _, err := logs.Find(context.Background(), []string{"*.csv"}, logs.Options{}); err == nil || !strings.Contains(err.Error(), "z.csv: it is the file "+name+" by another name") {
-			t.Error(err)
-		}
-		if err := os.Remove(name); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := link("z.csv", name); err != nil {
+				t.Log(err) // of a system without
+				return
+			}
+			if _, err := logs.Find(context.Background(), []string{"*.csv"}, logs.Options{}); err == nil || !strings.Contains(err.Error(), "z.csv: it is the file "+name+" by another name") {
+				t.Error(err)
+			}
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if f, err := logs.Find(context.Background(), []string{"z.csv", "logs/dt=1"}, logs.Options{}); err != nil || f.Names()[0] != "z.csv" {
 		t.Error("arguments are not in their order", err)

@@ -41,9 +41,11 @@ func TestFooter_RefusesDamagedEndsOfParquet(t *testing.T) {
 		"nested":        {"PAR1" + strings.Repeat("\x1c", 40) + strings.Repeat("\x00", 41) + "\x51\x00\x00\x00PAR1", "damaged"},
 		"lists in list": {"PAR1\x19" + strings.Repeat("\x19", 40) + "\x00\x2a\x00\x00\x00PAR1", "damaged"},
 	} {
-		if err := checkFooter(strings.NewReader(c.text), int64(len(c.text))); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := checkFooter(strings.NewReader(c.text), int64(len(c.text))); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
 	}
 	for i := range good { // a byte lost, or another: an error or not, no panic
 		other := bytes.Clone(good)

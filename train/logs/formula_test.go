@@ -60,10 +60,12 @@ func TestReward_ComputedEqualsAColumn(t *testing.T) {
 		"f(revenue)": "want columns", "1e400*revenue": "no number", "1e300*1e300*revenue": "not finite", "x_a": "no outcome",
 		"action + revenue": "no outcome", "0*revenue": "the same", "other": "no range", "revenue + propensity": "no outcome",
 		strings.Repeat("(", 1<<20): "want a sum", "revenue*1e308": "no range"} {
-		o := Options{Forms: Forms{Reward: text}, Ranges: ranges}
-		if err := o.formulate(); (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
-			t.Errorf("%.40q: %.200v, want %q", text, err, why)
-		}
+		t.Run(text, func(t *testing.T) {
+			o := Options{Forms: Forms{Reward: text}, Ranges: ranges}
+			if err := o.formulate(); (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
+				t.Errorf("%.40q: %.200v, want %q", text, err, why)
+			}
+		})
 	}
 	o = Options{Forms: Forms{Reward: "revenue"}, Ranges: ranges, RewardMax: 5}
 	if err := o.formulate(); err == nil {

@@ -192,13 +192,15 @@ func TestSets_InParquetEqualJSONLines(t *testing.T) {
 		"row 1, column actions: NaN is not finite":         {{7, 1, []item{{ID: 7, Tags: map[string]float64{"x": math.NaN()}}}}},
 		"row 1, column action: \"8\" was not offered":      {{8, 1, []item{a, b}}},
 	} {
-		path := t.TempDir() + "/bad.parquet"
-		if err := parquet.WriteFile(path, rows); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Open(context.Background(), path, Options{}); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v, want %s", err, text)
-		}
+		t.Run(text, func(t *testing.T) {
+			path := t.TempDir() + "/bad.parquet"
+			if err := parquet.WriteFile(path, rows); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Open(context.Background(), path, Options{}); err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("%v, want %s", err, text)
+			}
+		})
 	}
 	type ids struct {
 		Action  string   `parquet:"action"`
@@ -408,9 +410,11 @@ func TestSets_HaveUniformPropensities(t *testing.T) {
 		`row 1, column action: "a" is none of the 2 of the`:             {Catalogue: write(t, "c.jsonl", `{"action":1,"z_b":1}`+"\n"+`{"action":2,"z_b":1}`+"\n")},
 		"row 2, column action: empty":                                   {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n,3\n")},
 	} {
-		if _, err := Open(context.Background(), path, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := Open(context.Background(), path, o); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 	catalogue := write(t, "c.csv", "action,z_a\na,1\nb,2\nc,2\nd,2\n")
 	for _, o := range []Options{{BadRows: catalogue, Catalogue: catalogue}, {Cache: catalogue, Catalogue: catalogue}} {

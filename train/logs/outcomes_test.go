@@ -175,14 +175,16 @@ func TestOutcomes_RefuseColumnsThatCannotBeOne(t *testing.T) {
 		{"big", "setting range no: ", Options{Ranges: map[string]Units{"no": {0, 1}}}},
 		{"big", "setting missing-at-random no: ", Options{AtRandom: []string{"no"}}},
 	} {
-		c.o.NoCache = true
-		l, err := Open(context.Background(), path, c.o)
-		if err == nil {
-			_, err = l.Beside(c.name)
-		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			c.o.NoCache = true
+			l, err := Open(context.Background(), path, c.o)
+			if err == nil {
+				_, err = l.Beside(c.name)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
 	}
 	l, err := Open(context.Background(), path, Options{Columns: map[string]string{"reward_other": "reward_safe"}})
 	if err != nil {

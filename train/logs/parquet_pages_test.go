@@ -252,13 +252,15 @@ func TestParquet_RefusesPagesThatClaimTooMuch(t *testing.T) {
 		"numbers that are not there": {plain, 6, false, text(func(b []byte) []byte { return b[:len(b)-5] }), "column g: page 0: "},
 		"texts that are not there":   {plain, 3, false, claim(func(h *logical.PageHeader) { h.DataPageHeader.V.Encoding = logical.Plain }), "column d: page 0: "},
 	} {
-		b := damagedPage(t, written(t, c.options...), c.column, c.dictionary, c.change)
-		rows, took, err := readPages(b)
-		if c.want == "" && (err != nil || len(rows) != 200) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %d rows, %v, want %q", name, len(rows), err, c.want)
-		}
-		if took > 16<<20 {
-			t.Errorf("%s: %d bytes of memory", name, took)
-		}
+		t.Run(name, func(t *testing.T) {
+			b := damagedPage(t, written(t, c.options...), c.column, c.dictionary, c.change)
+			rows, took, err := readPages(b)
+			if c.want == "" && (err != nil || len(rows) != 200) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%d rows, %v, want %q", len(rows), err, c.want)
+			}
+			if took > 16<<20 {
+				t.Errorf("%d bytes of memory", took)
+			}
+		})
 	}
 }

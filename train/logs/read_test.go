@@ -600,9 +600,11 @@ func TestOpen_WritesOverNoOtherFile(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{path: text, other: "notes"} {
-		if b, err := os.ReadFile(file); err != nil || string(b) != want {
-			t.Errorf("%s: %q %v", file, b, err)
-		}
+		t.Run(file, func(t *testing.T) {
+			if b, err := os.ReadFile(file); err != nil || string(b) != want {
+				t.Errorf("%q %v", b, err)
+			}
+		})
 	}
 	// A cache of its own is made, and made again.
 	cache := filepath.Join(dir, "own")

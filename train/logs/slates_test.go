@@ -69,17 +69,19 @@ func TestVW_ReadsSeveralActionsAsLists(t *testing.T) {
 			`0/1 [1 2] 2 0.7 -0.5 [x:1 slot.s:1 slot=1:1]
 0/2 [3 4] 3 0.9 -0.5 [x:1 slot=2:1]`},
 	} {
-		log, err := openSlates(t, name, c.text)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if got := strings.Join(told(log), "\n"); got != c.want {
-			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
-		}
-		if whole := strings.HasPrefix(name, "slates"); log.Lists.Whole != whole {
-			t.Errorf("%s: a reward of the list: %v", name, log.Lists.Whole)
-		}
+		t.Run(name, func(t *testing.T) {
+			log, err := openSlates(t, name, c.text)
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			if got := strings.Join(told(log), "\n"); got != c.want {
+				t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
+			}
+			if whole := strings.HasPrefix(name, "slates"); log.Lists.Whole != whole {
+				t.Errorf("a reward of the list: %v", log.Lists.Whole)
+			}
+		})
 	}
 	ccb := func(slots string) string { return "ccb shared | u\nccb action | a\nccb action | b\n" + slots + "\n" }
 	slate := func(slots string) string {
@@ -120,10 +122,12 @@ func TestVW_ReadsSeveralActionsAsLists(t *testing.T) {
 		{"l.dsjson", ds(`,7`, `{"_label_cost":0,"_a":[0],"_p":[0.5]}`), "not an object"},
 		{"l.dsjson", strings.Replace(ds("", `{"_a":[0],"_p":[0.5]}`), `{"f":1}`, `{"f":1,"_slot_id":0}`, 1), "_label_cost: missing"},
 	} {
-		_, err := openSlates(t, c.name, c.text)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%d: %s: %v, want %s", i, c.text, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			_, err := openSlates(t, c.name, c.text)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%d: %s: %v, want %s", i, c.text, err, c.want)
+			}
+		})
 	}
 }
 
@@ -181,19 +185,21 @@ func TestSlates_InParquetEqualJSONLines(t *testing.T) {
 		"narrow.parquet": func(path string) error { return parquet.WriteFile(path, some) },
 		"clicks.parquet": func(path string) error { return parquet.WriteFile(path, clicks) },
 	} {
-		path := filepath.Join(dir, name)
-		if err := write(path); err != nil {
-			t.Fatal(err)
-		}
-		log, err := Open(context.Background(), path, Options{NoCache: true})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if got := strings.Join(told(log), "\n"); got != want {
-			t.Errorf("%s:\n%.300s\nwant\n%.300s", name, got, want)
-		}
-		log.Close()
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, name)
+			if err := write(path); err != nil {
+				t.Fatal(err)
+			}
+			log, err := Open(context.Background(), path, Options{NoCache: true})
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			if got := strings.Join(told(log), "\n"); got != want {
+				t.Errorf("%s:\n%.300s\nwant\n%.300s", name, got, want)
+			}
+			log.Close()
+		})
 	}
 }
 
@@ -249,25 +255,27 @@ func TestSlots_ReadAheadEqualWholeLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"rows.csv": csv.String(), "rows.jsonl": rows.String(), "rows.parquet": ""} {
-		at := path
-		if text != "" {
-			if at = filepath.Join(t.TempDir(), name); os.WriteFile(at, []byte(text), 0o600) != nil {
-				t.Fatal(at)
+		t.Run(name, func(t *testing.T) {
+			at := path
+			if text != "" {
+				if at = filepath.Join(t.TempDir(), name); os.WriteFile(at, []byte(text), 0o600) != nil {
+					t.Fatal(at)
+				}
 			}
-		}
-		log, err := Open(context.Background(), at, Options{NoCache: true, Actions: []string{"a", "b", "c"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, got := range told(log) {
-			if got != want[i] {
-				t.Errorf("%s, row %d: %s, want %s", name, i+1, got, want[i])
-				break
+			log, err := Open(context.Background(), at, Options{NoCache: true, Actions: []string{"a", "b", "c"}})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if a, b := log.ContextHashes(), plain.ContextHashes(); !slices.Equal(a, b) {
-			t.Errorf("%s: contexts have other hashes", name)
-		}
-		log.Close()
+			for i, got := range told(log) {
+				if got != want[i] {
+					t.Errorf("%s, row %d: %s, want %s", name, i+1, got, want[i])
+					break
+				}
+			}
+			if a, b := log.ContextHashes(), plain.ContextHashes(); !slices.Equal(a, b) {
+				t.Errorf("%s: contexts have other hashes", name)
+			}
+			log.Close()
+		})
 	}
 }

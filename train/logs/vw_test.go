@@ -54,9 +54,11 @@ func TestVW_ReadsLinesOfActionsAsSets(t *testing.T) {
 	}
 	// The first line alone does not say which kind the file is; a tag is no label.
 	for name, text := range map[string]string{"no shared": "0:-1:0.5 | a\n| b\n\n| c\n0:0:0.5 | b\n", "tag": "'t| a\n0:0:0.5 | b\n"} {
-		if l := mustOpen(t, write(t, "l.vw", text), Options{}); !l.Sets() || l.Options(0) != 2 {
-			t.Errorf("%s: %q", name, l.Actions)
-		}
+		t.Run(name, func(t *testing.T) {
+			if l := mustOpen(t, write(t, "l.vw", text), Options{}); !l.Sets() || l.Options(0) != 2 {
+				t.Errorf("%q", l.Actions)
+			}
+		})
 	}
 	if l := mustOpen(t, write(t, "l.vw", "1 2:0:0.5 't| a\n1:-1:0.5 u| c\n"), Options{}); l.Sets() || l.Len() != 2 {
 		t.Errorf("%d rows", l.Len())

@@ -159,27 +159,29 @@ func TestWriter_LeavesNothingAfterAnError(t *testing.T) {
 		"row 2: x_0 is":                 func(d *Decision) { d.Context[0].Number /= 0 },
 		"propensity -1 is outside [0, ": func(d *Decision) { d.Propensities[1] = -1 },
 	} {
-		for _, ending := range []string{"csv", "jsonl.gz", "parquet"} {
-			dir := t.TempDir()
-			w, err := Create(filepath.Join(dir, "log."+ending), WriterOptions{Actions: []string{"0", "1", "2"}, Names: []string{"x_0", "x_1"}})
-			if err != nil {
-				t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			for _, ending := range []string{"csv", "jsonl.gz", "parquet"} {
+				dir := t.TempDir()
+				w, err := Create(filepath.Join(dir, "log."+ending), WriterOptions{Actions: []string{"0", "1", "2"}, Names: []string{"x_0", "x_1"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Write(&good[0]); err != nil {
+					t.Fatal(err)
+				}
+				d := clone(good[1])
+				change(&d)
+				if err := w.Write(&d); err == nil || !strings.Contains(err.Error(), name) {
+					t.Errorf("%s: %v, want %q", ending, err, name)
+				}
+				if err := w.Close(); err == nil || !strings.Contains(err.Error(), name) {
+					t.Errorf("%s: close: %v", ending, err)
+				}
+				if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+					t.Errorf("%s: left behind: %v %v", ending, left, err)
+				}
 			}
-			if err := w.Write(&good[0]); err != nil {
-				t.Fatal(err)
-			}
-			d := clone(good[1])
-			change(&d)
-			if err := w.Write(&d); err == nil || !strings.Contains(err.Error(), name) {
-				t.Errorf("%s: %v, want %q", ending, err, name)
-			}
-			if err := w.Close(); err == nil || !strings.Contains(err.Error(), name) {
-				t.Errorf("%s: close: %v", ending, err)
-			}
-			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-				t.Errorf("%s: left behind: %v %v", ending, left, err)
-			}
-		}
+		})
 	}
 }
 

@@ -111,52 +111,54 @@ func TestProduct_HasMeanOneUnlessAModelSawItsRow(t *testing.T) {
 		adaptive, leak bool
 		sets           bool
 	}{{"sets", 1, false, false, true}, {"sets in rounds", 1, true, false, true}, {"sets, its own row", 1, false, true, true}, {"rows", 1, false, false, false}, {"groups", 2, false, false, false}, {"rounds", 1, true, false, false}, {"its own row", 1, false, true, false}, {"its own group", 2, false, true, false}} {
-		var mean, total, predicted float64
-		for number := range 1 << (3 * n) {
-			l, p, code, paid := empty(), 1., number, 0
-			for i := range n {
-				x, a, r := code&1, code>>1&1, code>>2&1
-				code >>= 3
-				pi0, round := w.logger[x], 0
-				if c.adaptive && i >= n/2 {
-					if round = 1; paid > 0 {
-						pi0[0], pi0[1] = pi0[1], pi0[0]
+		t.Run(c.name, func(t *testing.T) {
+			var mean, total, predicted float64
+			for number := range 1 << (3 * n) {
+				l, p, code, paid := empty(), 1., number, 0
+				for i := range n {
+					x, a, r := code&1, code>>1&1, code>>2&1
+					code >>= 3
+					pi0, round := w.logger[x], 0
+					if c.adaptive && i >= n/2 {
+						if round = 1; paid > 0 {
+							pi0[0], pi0[1] = pi0[1], pi0[0]
+						}
+					}
+					if i < n/2 {
+						paid += r
+					}
+					chance := w.reward[x][a]
+					if r == 0 {
+						chance = 1 - chance
+					}
+					p *= w.nu[x] * pi0[a] * chance
+					row(l, pi0, x, a, r, c.copies, round)
+				}
+				rows, logged := w.all(l)
+				if c.sets {
+					offer(l)
+				}
+				m, err := learn(l, rows, nil, logged, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range m.stage {
+					if c.leak {
+						m.stage[i] = min(m.stage[i]+1, int32(len(m.stages)-1))
 					}
 				}
-				if i < n/2 {
-					paid += r
-				}
-				chance := w.reward[x][a]
-				if r == 0 {
-					chance = 1 - chance
-				}
-				p *= w.nu[x] * pi0[a] * chance
-				row(l, pi0, x, a, r, c.copies, round)
+				total += p
+				mean += p * w.product(t, m, l, c.copies, ell)
+				predicted += float64(len(m.stages)-1) / 4096
 			}
-			rows, logged := w.all(l)
-			if c.sets {
-				offer(l)
+			if predicted < 2 {
+				t.Errorf("%v models a log", predicted)
 			}
-			m, err := learn(l, rows, nil, logged, 1)
-			if err != nil {
-				t.Fatal(err)
+			want := math.Pow(1+ell*w.value(), n)
+			if wrong := math.Abs(mean-want) / want; math.Abs(total-1) > 1e-9 || (wrong < 1e-9) == c.leak || c.leak && wrong < map[bool]float64{false: 1e-3, true: 1e-6}[c.sets] { // actions of sets share parameters, which forget one row sooner
+				t.Errorf("the mean is %v, want %v for no other than a model of rows before (off by %.2g)", mean, want, wrong)
 			}
-			for i := range m.stage {
-				if c.leak {
-					m.stage[i] = min(m.stage[i]+1, int32(len(m.stages)-1))
-				}
-			}
-			total += p
-			mean += p * w.product(t, m, l, c.copies, ell)
-			predicted += float64(len(m.stages)-1) / 4096
-		}
-		if predicted < 2 {
-			t.Errorf("%s: %v models a log", c.name, predicted)
-		}
-		want := math.Pow(1+ell*w.value(), n)
-		if wrong := math.Abs(mean-want) / want; math.Abs(total-1) > 1e-9 || (wrong < 1e-9) == c.leak || c.leak && wrong < map[bool]float64{false: 1e-3, true: 1e-6}[c.sets] { // actions of sets share parameters, which forget one row sooner
-			t.Errorf("%s: the mean is %v, want %v for no other than a model of rows before (off by %.2g)", c.name, mean, want, wrong)
-		}
+		})
 	}
 }
 

@@ -152,10 +152,12 @@ func TestCurve_BandsOfSegmentsHold(t *testing.T) {
 		t.Errorf("%d of %d bands fail, of width %.3f", failed, n, width)
 	}
 	for by, want := range map[string]string{"x": "is a column of numbers", "y": "no column"} {
-		log, _ := doses(t, 100, 4, 1)
-		if _, err := Curve(log, provenance.Within(log, 1), CurveOptions{Delta: .05, Gamma: 1, By: by,
-			Model: RewardModels()[0]}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("by %s: %v", by, err)
-		}
+		t.Run(by, func(t *testing.T) {
+			log, _ := doses(t, 100, 4, 1)
+			if _, err := Curve(log, provenance.Within(log, 1), CurveOptions{Delta: .05, Gamma: 1, By: by,
+				Model: RewardModels()[0]}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("by %s: %v", by, err)
+			}
+		})
 	}
 }

@@ -40,54 +40,56 @@ func TestMethods_CoverAsOftenAsTheySay(t *testing.T) {
 		n, size int
 		scale   float64 // of the rewards' means
 	}{{"uniform", 0, 1000, 1, 1}, {"softmax", 0.7, 1000, 1, 1}, {"softmax", 0.7, 100, 1, 1}, {"groups of 4", 0.7, 1000, 4, 1}, {"rare", 0.7, 1000, 1, 0.02}, {"rare", 0.7, 100, 1, 0.02}} {
-		c.n /= share
-		w := newWorld(11, 8, 5, c.sharp)
-		for i := range w.mu {
-			w.mu[i] *= c.scale
-		}
-		truth := []float64{w.value(w.pi), w.value(w.pi) - w.value(w.pi0), w.value(w.pi) - w.value(w.other)}
-		hit, wide := map[string][3]int{}, map[string]float64{}
-		for s := range trials {
-			l, xs := w.log(rand.New(rand.NewPCG(uint64(s), 78)), c.n, c.size)
-			for _, x := range xs {
-				l.Propensities = append(l.Propensities, w.pi0[x*w.k:(x+1)*w.k]...)
+		t.Run(c.name, func(t *testing.T) {
+			c.n /= share
+			w := newWorld(11, 8, 5, c.sharp)
+			for i := range w.mu {
+				w.mu[i] *= c.scale
 			}
-			o := ope.Options{Estimators: only("ips", "snips"), Seed: uint64(s)}
-			a, b := w.target("a", w.pi, xs), w.target("b", w.other, xs)
-			a.Origin, b.Origin = provenance.Origin{}, provenance.Origin{} // no guarantees, which take long
-			for method, r := range intervals(t, l, []ope.Target{a, b}, o, methods) {
-				for j, e := range r.Policies[0].Estimates {
-					key := method + " " + e.Estimator
-					all, h := []ope.Interval{e.Interval, e.Gain, r.Pairs[j].Interval}, hit[key]
-					for q, v := range all {
-						if v.Low <= truth[q] && truth[q] <= v.High {
-							h[q]++
+			truth := []float64{w.value(w.pi), w.value(w.pi) - w.value(w.pi0), w.value(w.pi) - w.value(w.other)}
+			hit, wide := map[string][3]int{}, map[string]float64{}
+			for s := range trials {
+				l, xs := w.log(rand.New(rand.NewPCG(uint64(s), 78)), c.n, c.size)
+				for _, x := range xs {
+					l.Propensities = append(l.Propensities, w.pi0[x*w.k:(x+1)*w.k]...)
+				}
+				o := ope.Options{Estimators: only("ips", "snips"), Seed: uint64(s)}
+				a, b := w.target("a", w.pi, xs), w.target("b", w.other, xs)
+				a.Origin, b.Origin = provenance.Origin{}, provenance.Origin{} // no guarantees, which take long
+				for method, r := range intervals(t, l, []ope.Target{a, b}, o, methods) {
+					for j, e := range r.Policies[0].Estimates {
+						key := method + " " + e.Estimator
+						all, h := []ope.Interval{e.Interval, e.Gain, r.Pairs[j].Interval}, hit[key]
+						for q, v := range all {
+							if v.Low <= truth[q] && truth[q] <= v.High {
+								h[q]++
+							}
 						}
+						hit[key] = h
+						wide[key] += (e.High - e.Low) / 2 / float64(trials)
 					}
-					hit[key] = h
-					wide[key] += (e.High - e.Low) / 2 / float64(trials)
 				}
 			}
-		}
-		for key, h := range hit {
-			covered := func(q int) float64 { return float64(h[q]) / float64(trials) }
-			t.Logf("%-12s n %4d %-16s value %.3f gain %.3f pair %.3f half-width %.4f", c.name, c.n, key, covered(0), covered(1), covered(2), wide[key])
-			least, slack := 0.95, 4*math.Sqrt(0.05*0.95/float64(trials))
-			if strings.HasPrefix(key, "normal") || strings.HasPrefix(key, "bootstrap") {
-				if c.n < 1000 || c.scale < 1 {
-					continue
+			for key, h := range hit {
+				covered := func(q int) float64 { return float64(h[q]) / float64(trials) }
+				t.Logf("%-12s n %4d %-16s value %.3f gain %.3f pair %.3f half-width %.4f", c.name, c.n, key, covered(0), covered(1), covered(2), wide[key])
+				least, slack := 0.95, 4*math.Sqrt(0.05*0.95/float64(trials))
+				if strings.HasPrefix(key, "normal") || strings.HasPrefix(key, "bootstrap") {
+					if c.n < 1000 || c.scale < 1 {
+						continue
+					}
+					least = 0.94
 				}
-				least = 0.94
-			}
-			for q := range 3 {
-				if covered(q) < least-slack {
-					t.Errorf("%s, %d rows: interval %d by %s covers %.3f", c.name, c.n, q, key, covered(q))
+				for q := range 3 {
+					if covered(q) < least-slack {
+						t.Errorf("%s, %d rows: interval %d by %s covers %.3f", c.name, c.n, q, key, covered(q))
+					}
+				}
+				if c.n == 1000 && c.scale == 1 && strings.HasPrefix(key, "betting") && wide[key] > wide["bernstein ips"] {
+					t.Errorf("%s: betting is wider than Bernstein", c.name)
 				}
 			}
-			if c.n == 1000 && c.scale == 1 && strings.HasPrefix(key, "betting") && wide[key] > wide["bernstein ips"] {
-				t.Errorf("%s: betting is wider than Bernstein", c.name)
-			}
-		}
+		})
 	}
 }
 
@@ -102,15 +104,17 @@ func TestBounded_IgnoresActionsOfPropensityZero(t *testing.T) {
 	l := halves([]float64{-1, 0, -0.5, -1})
 	l.Actions, l.Propensities = logs.Numbered(3), slices.Repeat([]float64{0.5, 0.5, 0}, 4)
 	for name, probabilities := range map[string][]float64{"plays it": {0.25, 0.25, 0.5}, "does not": {0.5, 0.5, 0}} {
-		target := ope.Target{Name: name, Row: func(dst []float64, _ int) error { copy(dst, probabilities); return nil }}
-		for _, method := range []string{"bernstein", "betting"} {
-			e := evaluate(t, l, []ope.Target{target}, ope.Options{Estimators: only("ips"), Interval: method}).Policies[0].Estimates[0]
-			for _, v := range []ope.Interval{e.Interval, e.Gain} {
-				if !(v.Low > -10 && v.Low <= v.Value && v.Value <= v.High && v.High < 10) {
-					t.Errorf("%s, %s: %+v", name, method, v)
+		t.Run(name, func(t *testing.T) {
+			target := ope.Target{Name: name, Row: func(dst []float64, _ int) error { copy(dst, probabilities); return nil }}
+			for _, method := range []string{"bernstein", "betting"} {
+				e := evaluate(t, l, []ope.Target{target}, ope.Options{Estimators: only("ips"), Interval: method}).Policies[0].Estimates[0]
+				for _, v := range []ope.Interval{e.Interval, e.Gain} {
+					if !(v.Low > -10 && v.Low <= v.Value && v.Value <= v.High && v.High < 10) {
+						t.Errorf("%s, %s: %+v", name, method, v)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -232,12 +236,14 @@ func TestInterval_NamesTheSettingThatIsWrong(t *testing.T) {
 		"though the estimator is said to be Bounded":           func(_ *logs.Log, o *ope.Options, _ *ope.Target) { o.Estimators[0].Of = twice },
 		"no estimator is left: [snips: no interval by betting": func(_ *logs.Log, o *ope.Options, _ *ope.Target) { o.Estimators = o.Estimators[1:] },
 	} {
-		l, o := ok()
-		x := target
-		spoil(l, &o, &x)
-		if _, err := ope.Evaluate(l, []ope.Target{x}, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			l, o := ok()
+			x := target
+			spoil(l, &o, &x)
+			if _, err := ope.Evaluate(l, []ope.Target{x}, o); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 	l, o := ok()
 	if r := evaluate(t, l, []ope.Target{target}, o); len(r.Policies[0].Estimates) != 1 || len(r.Missing) != 1 {

@@ -79,10 +79,12 @@ func TestStar_MarksTheSmallerStandardError(t *testing.T) {
 	}
 	bad := func(dst []float64, i int) { copy(dst, table[i*w.k:(i+1)*w.k]) }
 	for want, model := range map[string]ope.Model{"sndr": good, "snips": bad} {
-		p := evaluate(t, l, targets, ope.Options{Model: model}).Policies
-		if p[0].Recommended != want || p[0].Same || p[1].Recommended != "snips" || !p[1].Same || !p[2].Same || p[3].Same {
-			t.Errorf("%s: %+v", want, p)
-		}
+		t.Run(want, func(t *testing.T) {
+			p := evaluate(t, l, targets, ope.Options{Model: model}).Policies
+			if p[0].Recommended != want || p[0].Same || p[1].Recommended != "snips" || !p[1].Same || !p[2].Same || p[3].Same {
+				t.Errorf("%+v", p)
+			}
+		})
 	}
 	s, err := ope.Select(l, targets, ope.Options{Model: bad}) // of which itself has no gain by any model
 	if err != nil {

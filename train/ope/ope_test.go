@@ -493,67 +493,69 @@ func TestIntervals_CoverAsOftenAsTheySay(t *testing.T) {
 		sharp float64
 		size  int
 	}{{"uniform", 0, 1}, {"softmax", 0.7, 1}, {"groups of 10", 0.7, 10}} {
-		const m, k = 8, 5
-		w := newWorld(11, m, k, c.sharp)
-		truth, other, logging := w.value(w.pi), w.value(w.other), w.value(w.pi0)
-		hit, gain, pair := map[string]int{}, map[string]int{}, map[string]int{}
-		single, broken := 0, 0
-		for s := range logs {
-			r := rand.New(rand.NewPCG(uint64(s), 77))
-			l, xs := w.log(r, n, c.size)
-			l.X = oneHot(xs, m)
-			model, err := ope.Ridge(l, ope.ModelOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			a, b := w.target("a", w.pi, xs), w.target("b", w.other, xs)
-			b.Origin = provenance.Origin{} // no guarantee, which takes long: that of a is counted
-			res := evaluate(t, l, []ope.Target{a, b}, ope.Options{Model: model})
-			in := func(low, x, high float64) int {
-				if low <= x && x <= high {
-					return 1
+		t.Run(c.name, func(t *testing.T) {
+			const m, k = 8, 5
+			w := newWorld(11, m, k, c.sharp)
+			truth, other, logging := w.value(w.pi), w.value(w.other), w.value(w.pi0)
+			hit, gain, pair := map[string]int{}, map[string]int{}, map[string]int{}
+			single, broken := 0, 0
+			for s := range logs {
+				r := rand.New(rand.NewPCG(uint64(s), 77))
+				l, xs := w.log(r, n, c.size)
+				l.X = oneHot(xs, m)
+				model, err := ope.Ridge(l, ope.ModelOptions{})
+				if err != nil {
+					t.Fatal(err)
 				}
-				return 0
+				a, b := w.target("a", w.pi, xs), w.target("b", w.other, xs)
+				b.Origin = provenance.Origin{} // no guarantee, which takes long: that of a is counted
+				res := evaluate(t, l, []ope.Target{a, b}, ope.Options{Model: model})
+				in := func(low, x, high float64) int {
+					if low <= x && x <= high {
+						return 1
+					}
+					return 0
+				}
+				for _, e := range res.Policies[0].Estimates {
+					hit[e.Estimator] += in(e.Low, truth, e.High)
+					gain[e.Estimator] += in(e.Gain.Low, truth-logging, e.Gain.High)
+				}
+				for _, p := range res.Pairs {
+					pair[p.Estimator] += in(p.Low, truth-other, p.High)
+				}
+				if g := res.Policies[0].Guarantee; g != nil {
+					broken += 1 - in(g.Promise(), truth, 1)*in(g.GainAtLeast(), truth-logging, 1)
+				}
+				l.Group, a.Origin = nil, provenance.Origin{}
+				e := evaluate(t, l, []ope.Target{a}, ope.Options{Estimators: only("ips")}).Policies[0].Estimates[0]
+				single += in(e.Low, truth, e.High)
 			}
-			for _, e := range res.Policies[0].Estimates {
-				hit[e.Estimator] += in(e.Low, truth, e.High)
-				gain[e.Estimator] += in(e.Gain.Low, truth-logging, e.Gain.High)
+			share := func(m map[string]int) (s string) {
+				for _, name := range ope.Default(ope.Estimators(), false) {
+					s += fmt.Sprintf(" %s %.3f", name.Name, float64(m[name.Name])/float64(logs))
+				}
+				return s
 			}
-			for _, p := range res.Pairs {
-				pair[p.Estimator] += in(p.Low, truth-other, p.High)
-			}
-			if g := res.Policies[0].Guarantee; g != nil {
-				broken += 1 - in(g.Promise(), truth, 1)*in(g.GainAtLeast(), truth-logging, 1)
-			}
-			l.Group, a.Origin = nil, provenance.Origin{}
-			e := evaluate(t, l, []ope.Target{a}, ope.Options{Estimators: only("ips")}).Policies[0].Estimates[0]
-			single += in(e.Low, truth, e.High)
-		}
-		share := func(m map[string]int) (s string) {
-			for _, name := range ope.Default(ope.Estimators(), false) {
-				s += fmt.Sprintf(" %s %.3f", name.Name, float64(m[name.Name])/float64(logs))
-			}
-			return s
-		}
-		t.Logf("%-12s value%s", c.name, share(hit))
-		t.Logf("%-12s gain %s", c.name, share(gain))
-		t.Logf("%-12s pair %s", c.name, share(pair))
-		t.Logf("%-12s guarantees broken %d of %d; ips without groups %.3f", c.name, broken, logs, float64(single)/float64(logs))
-		slack := 0.01 + 4*math.Sqrt(0.05*0.95/float64(logs))
-		for _, name := range []string{"ips", "snips", "dr", "sndr"} {
-			for what, of := range map[string]map[string]int{"value": hit, "gain": gain, "pair": pair} {
-				if got := float64(of[name]) / float64(logs); math.Abs(got-0.95) > slack {
-					t.Errorf("%s: the %s's interval by %s covers %.3f", c.name, what, name, got)
+			t.Logf("%-12s value%s", c.name, share(hit))
+			t.Logf("%-12s gain %s", c.name, share(gain))
+			t.Logf("%-12s pair %s", c.name, share(pair))
+			t.Logf("%-12s guarantees broken %d of %d; ips without groups %.3f", c.name, broken, logs, float64(single)/float64(logs))
+			slack := 0.01 + 4*math.Sqrt(0.05*0.95/float64(logs))
+			for _, name := range []string{"ips", "snips", "dr", "sndr"} {
+				for what, of := range map[string]map[string]int{"value": hit, "gain": gain, "pair": pair} {
+					if got := float64(of[name]) / float64(logs); math.Abs(got-0.95) > slack {
+						t.Errorf("the %s's interval by %s covers %.3f", what, name, got)
+					}
 				}
 			}
-		}
-		if float64(broken) > 0.05*float64(logs) {
-			t.Errorf("%s: %d of %d guarantees failed", c.name, broken, logs)
-		}
-		// Without the groups the interval is too narrow: the clusters matter.
-		if c.size > 1 && float64(single)/float64(logs) > 0.93 {
-			t.Errorf("unclustered intervals cover %.3f of dependent rows", float64(single)/float64(logs))
-		}
+			if float64(broken) > 0.05*float64(logs) {
+				t.Errorf("%d of %d guarantees failed", broken, logs)
+			}
+			// Without the groups the interval is too narrow: the clusters matter.
+			if c.size > 1 && float64(single)/float64(logs) > 0.93 {
+				t.Errorf("unclustered intervals cover %.3f of dependent rows", float64(single)/float64(logs))
+			}
+		})
 	}
 }
 
@@ -602,12 +604,14 @@ func TestEvaluate_SaysWhyItCannot(t *testing.T) {
 			o.Model = func(dst []float64, _ int) { dst[0] = math.NaN() }
 		},
 	} {
-		l, targets := ok()
-		var o ope.Options
-		spoil(l, targets, &o)
-		if _, err := ope.Evaluate(l, targets, o); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			l, targets := ok()
+			var o ope.Options
+			spoil(l, targets, &o)
+			if _, err := ope.Evaluate(l, targets, o); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		})
 	}
 	l, targets := ok()
 	if _, err := ope.Evaluate(l, targets, ope.Options{}); err != nil {

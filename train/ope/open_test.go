@@ -87,21 +87,25 @@ func TestTarget_IsTheSameInEveryFormat(t *testing.T) {
 		t.Errorf("%v %v", u.Name, err)
 	}
 	for name, text := range map[string]string{"u.csv.gz": "no gzip", "u.csv.zst": "no zstd", "u.parquet": "PAR1 no parquet at all PAR1", "u.txt": "1", "u.csv": "", "u.json": "{}"} {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ope.Open(path, log); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ope.Open(path, log); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 	if _, err := ope.Open(filepath.Join(dir, "none.csv"), log); err == nil {
 		t.Error("no error for no file")
 	}
 	for arg, want := range map[string]string{"": "want uniform", "a=": "want uniform", "=uniform": "want uniform", "unifrom": "neither uniform nor a file"} {
-		if _, err := ope.Open(arg, log); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("target %q: %v", arg, err)
-		}
+		t.Run(arg, func(t *testing.T) {
+			if _, err := ope.Open(arg, log); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("target %q: %v", arg, err)
+			}
+		})
 	}
 }
 

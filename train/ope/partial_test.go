@@ -117,45 +117,47 @@ func TestCombine_GivesWhatAllRowsGive(t *testing.T) {
 		size int
 		n    int
 	}{{"rows", 1, 3000}, {"groups", 7, 3000}, {"few rows", 1, 20}, {"few groups", 10, 60}} {
-		l, xs := w.log(rand.New(rand.NewPCG(2, uint64(c.size))), c.n, c.size)
-		if c.what == "rows" {
-			l.Weight = make([]float64, c.n)
-			for i := range l.Weight {
-				l.Weight[i] = float64(i / 64 % 3)
+		t.Run(c.what, func(t *testing.T) {
+			l, xs := w.log(rand.New(rand.NewPCG(2, uint64(c.size))), c.n, c.size)
+			if c.what == "rows" {
+				l.Weight = make([]float64, c.n)
+				for i := range l.Weight {
+					l.Weight[i] = float64(i / 64 % 3)
+				}
 			}
-		}
-		targets := []ope.Target{w.target("new", w.pi, xs), w.target("other", w.other, xs), ope.Uniform()}
-		o := ope.Options{Model: func(dst []float64, i int) { copy(dst, w.mu[xs[i]*w.k:]) }, Notes: []string{"a note"}}
-		want, err := ope.Evaluate(l, targets, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range want.Policies {
-			want.Policies[i].Guarantee = nil
-		}
-		for _, n := range []int{1, 3, 16} {
-			if n > 1 && c.n < 3000 {
-				continue // a shard of few rows lacks actions, which are uncovered there
-			}
-			all := partials(t, l, targets, o, n)
-			got, err := ope.Combine(append(all, all[n/2])) // one comes twice
+			targets := []ope.Target{w.target("new", w.pi, xs), w.target("other", w.other, xs), ope.Uniform()}
+			o := ope.Options{Model: func(dst []float64, i int) { copy(dst, w.mu[xs[i]*w.k:]) }, Notes: []string{"a note"}}
+			want, err := ope.Evaluate(l, targets, o)
 			if err != nil {
-				t.Fatalf("%s: %v", c.what, err)
+				t.Fatal(err)
 			}
-			for i := range got.Policies {
-				if !strings.Contains(got.Policies[i].Uncertified, "without a guarantee") {
-					t.Errorf("says %q", got.Policies[i].Uncertified)
+			for i := range want.Policies {
+				want.Policies[i].Guarantee = nil
+			}
+			for _, n := range []int{1, 3, 16} {
+				if n > 1 && c.n < 3000 {
+					continue // a shard of few rows lacks actions, which are uncovered there
 				}
-				got.Policies[i].Uncertified = want.Policies[i].Uncertified
-			}
-			got = noted(t, got)
-			agree(t, c.what, got, want)
-			if n > 1 {
-				if _, err := ope.Combine(all[1:]); err == nil || !strings.Contains(err.Error(), "1/"+map[int]string{3: "3", 16: "16"}[n]+" is missing") {
-					t.Errorf("without the first: %v", err)
+				all := partials(t, l, targets, o, n)
+				got, err := ope.Combine(append(all, all[n/2])) // one comes twice
+				if err != nil {
+					t.Fatalf("%v", err)
+				}
+				for i := range got.Policies {
+					if !strings.Contains(got.Policies[i].Uncertified, "without a guarantee") {
+						t.Errorf("says %q", got.Policies[i].Uncertified)
+					}
+					got.Policies[i].Uncertified = want.Policies[i].Uncertified
+				}
+				got = noted(t, got)
+				agree(t, c.what, got, want)
+				if n > 1 {
+					if _, err := ope.Combine(all[1:]); err == nil || !strings.Contains(err.Error(), "1/"+map[int]string{3: "3", 16: "16"}[n]+" is missing") {
+						t.Errorf("without the first: %v", err)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -204,11 +206,13 @@ func TestCombine_RefusesWhatDoesNotGoTogether(t *testing.T) {
 		"other sums": {func(p *ope.Partial) { p.Shard.Number = 1 }, "shard 1/3 comes twice with different sums"},
 		"columns":    {func(p *ope.Partial) { p.Sum, p.Square = p.Sum[:2], p.Square[:3] }, "other estimates"},
 	} {
-		changed := append([]ope.Partial{}, all...)
-		c.change(&changed[1])
-		if _, err := ope.Combine(changed); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", what, err, c.want)
-		}
+		t.Run(what, func(t *testing.T) {
+			changed := append([]ope.Partial{}, all...)
+			c.change(&changed[1])
+			if _, err := ope.Combine(changed); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
 	}
 	shard := logs.Shard{Number: 1, Of: 2}
 	for want, o := range map[string]ope.Options{
@@ -217,9 +221,11 @@ func TestCombine_RefusesWhatDoesNotGoTogether(t *testing.T) {
 		"weighs rows by those of all loggers": {Estimators: only("balanced")},
 		"no estimator is left":                {Estimators: only("weighted", "mrdr", "sg", "switch", "dros", "clip", "mips")},
 	} {
-		if _, err := ope.EvaluatePartial(l, targets, o, shard, ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", o, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := ope.EvaluatePartial(l, targets, o, shard, ""); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v, want %q", o, err, want)
+			}
+		})
 	}
 	if _, err := ope.EvaluatePartial(l, append(targets, targets[0]), ope.Options{}, shard, ""); err == nil || !strings.Contains(err.Error(), "two targets") {
 		t.Error(err)
@@ -243,10 +249,12 @@ func TestCombine_RefusesWhatDoesNotGoTogether(t *testing.T) {
 		},
 		"no mean": func(d *ope.Data, _ float64) ope.Value { return ope.Value{Influence: make([]float64, d.N)} },
 	} {
-		o := ope.Options{Estimators: []ope.Estimator{{Name: "own", Of: of}}}
-		if _, err := ope.EvaluatePartial(l, targets, o, logs.Shard{Number: 1, Of: 2}, ""); err == nil || !strings.Contains(err.Error(), "own is not a Mean or a Ratio") {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			o := ope.Options{Estimators: []ope.Estimator{{Name: "own", Of: of}}}
+			if _, err := ope.EvaluatePartial(l, targets, o, logs.Shard{Number: 1, Of: 2}, ""); err == nil || !strings.Contains(err.Error(), "own is not a Mean or a Ratio") {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
 
@@ -294,31 +302,33 @@ func TestCombine_TakesEveryEstimatorOfKnownHyperparameter(t *testing.T) {
 		"catalogue": {l, ope.Target{Name: "best", Row: row}},
 		"sets":      {sets, ope.Target{Name: "last", Row: func(dst []float64, i int) error { copy(dst, weight[i]); return nil }}},
 	} {
-		o := ope.Options{Estimators: list, EstimatesAlone: true, HalfWidth: .01, Seed: 3, Model: model, Learn: func([]float64) (ope.Model, error) { return model, nil }}
-		targets := []ope.Target{c.target, ope.Uniform()}
-		want := evaluate(t, c.log, targets, o)
-		got, err := ope.Combine(partials(t, c.log, targets, o, 7))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = noted(t, got)
-		if len(got.Missing) != 4 || !strings.Contains(strings.Join(got.Missing, "; "), "mrdr: in shards, its model") {
-			t.Errorf("%s: %q is missing", what, got.Missing)
-		}
-		for _, left := range []string{"balanced", "weighted", "mrdr", "mips"} {
-			is := func(e ope.Estimate) bool { return e.Estimator == left }
-			for i := range want.Policies {
-				want.Policies[i].Estimates = slices.DeleteFunc(want.Policies[i].Estimates, is)
+		t.Run(what, func(t *testing.T) {
+			o := ope.Options{Estimators: list, EstimatesAlone: true, HalfWidth: .01, Seed: 3, Model: model, Learn: func([]float64) (ope.Model, error) { return model, nil }}
+			targets := []ope.Target{c.target, ope.Uniform()}
+			want := evaluate(t, c.log, targets, o)
+			got, err := ope.Combine(partials(t, c.log, targets, o, 7))
+			if err != nil {
+				t.Fatal(err)
 			}
-			want.Pairs = slices.DeleteFunc(want.Pairs, func(p ope.Pair) bool { return p.Estimator == left })
-		}
-		got.Missing, want.Missing = nil, nil
-		for i := range got.Policies {
-			if p := &got.Policies[i]; p.Tail != want.Policies[i].Tail || p.HalfWidth != .01 || len(p.Estimates) != 13 {
-				t.Errorf("%s: %+v", what, p)
+			got = noted(t, got)
+			if len(got.Missing) != 4 || !strings.Contains(strings.Join(got.Missing, "; "), "mrdr: in shards, its model") {
+				t.Errorf("%q is missing", got.Missing)
 			}
-			got.Policies[i].Uncertified = want.Policies[i].Uncertified
-		}
-		agree(t, what, got, want)
+			for _, left := range []string{"balanced", "weighted", "mrdr", "mips"} {
+				is := func(e ope.Estimate) bool { return e.Estimator == left }
+				for i := range want.Policies {
+					want.Policies[i].Estimates = slices.DeleteFunc(want.Policies[i].Estimates, is)
+				}
+				want.Pairs = slices.DeleteFunc(want.Pairs, func(p ope.Pair) bool { return p.Estimator == left })
+			}
+			got.Missing, want.Missing = nil, nil
+			for i := range got.Policies {
+				if p := &got.Policies[i]; p.Tail != want.Policies[i].Tail || p.HalfWidth != .01 || len(p.Estimates) != 13 {
+					t.Errorf("%+v", p)
+				}
+				got.Policies[i].Uncertified = want.Policies[i].Uncertified
+			}
+			agree(t, what, got, want)
+		})
 	}
 }

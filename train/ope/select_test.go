@@ -120,9 +120,11 @@ func TestSelect_WithholdsTargetsOfUnknownOrigin(t *testing.T) {
 		t.Errorf("%v: %+v", err, s)
 	}
 	for want, targets := range map[string][]ope.Target{"no target": nil, `two targets "a"`: {always("a", 0), always("a", 0)}} {
-		if _, err := ope.Select(l, targets, ope.Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := ope.Select(l, targets, ope.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 	for _, o := range []ope.Options{{Delta: -1}, {Delta: 1}, {Gamma: .5}, {Gamma: math.NaN()}, {Estimators: []ope.Estimator{ope.IPS(), ope.SNIPS()}}} {
 		if _, err := ope.Select(l, []ope.Target{always("a", 0)}, o); err == nil {

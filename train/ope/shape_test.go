@@ -76,8 +76,10 @@ func TestModel_ShapedIsTheNearestOfItsShape(t *testing.T) {
 		}
 	}
 	for shape, want := range map[string]string{"convex": "want one of", "unimodal": "actions are names"} {
-		if _, err := Model(nil).Shaped(shape, &logs.Log{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s of names: %v", shape, err)
-		}
+		t.Run(shape, func(t *testing.T) {
+			if _, err := Model(nil).Shaped(shape, &logs.Log{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s of names: %v", shape, err)
+			}
+		})
 	}
 }

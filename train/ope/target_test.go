@@ -70,33 +70,37 @@ func TestReadTarget_ReadsEveryLayout(t *testing.T) {
 		{"json joined", "t.jsonl", `{"decision_id":"b","p_0":1,"p_1":0}` + "\n" + `{"decision_id":"a","p_0":0.1,"p_1":0.9}` + "\n" + `{"decision_id":"c","p_0":0.25,"p_1":0.75}`, true, byRow},
 		{"json by action", "t.jsonl", `{"action":"yes","probability":1}`, true, []float64{1, 0, 1, 0, 1, 0}},
 	} {
-		target, err := read(c.file, c.text, decided(t, c.ids))
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		got := make([]float64, 6)
-		for i := range 3 {
-			if err := target.Row(got[2*i:2*i+2], i); err != nil {
-				t.Fatal(err)
+		t.Run(c.name, func(t *testing.T) {
+			target, err := read(c.file, c.text, decided(t, c.ids))
+			if err != nil {
+				t.Errorf("%v", err)
+				return
 			}
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+			got := make([]float64, 6)
+			for i := range 3 {
+				if err := target.Row(got[2*i:2*i+2], i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
 	}
 	// Rounded probabilities are divided by their sum, and the logged action's beside them may differ by as much.
 	for file, text := range map[string]string{"t.csv": "p_0,p_1,probability\n.1,.8995,.1\n1,0,1\n.25,.75,.25\n",
 		"a.csv": "action,probability\nyes,.1\nno,.8995\n"} {
-		target, err := read(file, text, decided(t, false))
-		if err != nil {
-			t.Errorf("%s: %v", file, err)
-			continue
-		}
-		got := make([]float64, 2)
-		if err := target.Row(got, 0); err != nil || math.Abs(got[0]+got[1]-1) > 1e-12 {
-			t.Errorf("%s: %v, %v", file, got, err)
-		}
+		t.Run(file, func(t *testing.T) {
+			target, err := read(file, text, decided(t, false))
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			got := make([]float64, 2)
+			if err := target.Row(got, 0); err != nil || math.Abs(got[0]+got[1]-1) > 1e-12 {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
 	}
 	logged, err := read("t.csv", "decision_id,probability\nc,.3\nb,.2\na,.1\n", decided(t, true))
 	if err != nil || logged.Row != nil || !slices.Equal(logged.Logged, []float64{.1, .2, .3}) {
@@ -134,9 +138,11 @@ func TestReadTarget_SaysWhatIsWrong(t *testing.T) {
 		{"null", "t.jsonl", `{"p_0":null,"p_1":1}`, "no number"},
 		{"a field missing", "t.jsonl", `{"p_0":1,"p_1":0}` + "\n" + `{"p_0":1}`, "line 2: no field p_1"},
 	} {
-		if _, err := read(c.file, c.text, log); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.says)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := read(c.file, c.text, log); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+		})
 	}
 }
 

@@ -83,14 +83,16 @@ func TestGuarantees_AreRefusedWhereRowsTaughtThePolicy(t *testing.T) {
 		"renamed":          {seed: 1, ids: true, full: true, id: func(i int) string { return fmt.Sprint("new", i) }},
 		"actions in order": {seed: 1, ids: true, full: true, actions: []string{"b", "c", "a"}},
 	} {
-		log := variant.log(t, 1200)
-		j := provenance.New(log)
-		if got := says(j, p.File(), log); got == "" {
-			t.Errorf("%s: evaluation guarantees", what)
-		}
-		if c, err := j.File(t.Context(), p, provenance.Options{}); err == nil && c.Statement().N > l.Training.Certifying {
-			t.Errorf("%s: %d rows certify, only %d had no part in the policies that they certify", what, c.Statement().N, l.Training.Certifying)
-		}
+		t.Run(what, func(t *testing.T) {
+			log := variant.log(t, 1200)
+			j := provenance.New(log)
+			if got := says(j, p.File(), log); got == "" {
+				t.Errorf("%s: evaluation guarantees", what)
+			}
+			if c, err := j.File(t.Context(), p, provenance.Options{}); err == nil && c.Statement().N > l.Training.Certifying {
+				t.Errorf("%d rows certify, only %d had no part in the policies that they certify", c.Statement().N, l.Training.Certifying)
+			}
+		})
 	}
 	encoded, err := log.Encode(l.File.Components[0].Encoder)
 	if err != nil {

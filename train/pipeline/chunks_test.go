@@ -198,13 +198,15 @@ func TestChunks_AreLearnedOnlyFromManySimilarRows(t *testing.T) {
 		"chunks and drift":  {drifts(1000), pipeline.Options{Chunks: 3}, 1, "learning in chunks needs rows that are alike"},
 		"another objective": {world{seed: 1, ids: true, full: true}.log(t, 600), pipeline.Options{Objective: "ls"}, 1, ""},
 	} {
-		c.o.Seed, c.o.Settings, c.o.Scaling = 1, settings(1), unit
-		l := mustLearn(t, c.log, c.o)
-		if l.Training.Chunks != c.want || len(l.File.Components) != c.want {
-			t.Errorf("%s: %d chunks, %d components, want %d", what, l.Training.Chunks, len(l.File.Components), c.want)
-		}
-		if c.warn != "" && !slices.ContainsFunc(l.Training.Warnings, func(w string) bool { return strings.Contains(w, c.warn) }) {
-			t.Errorf("%s: warnings %q, want %q", what, l.Training.Warnings, c.warn)
-		}
+		t.Run(what, func(t *testing.T) {
+			c.o.Seed, c.o.Settings, c.o.Scaling = 1, settings(1), unit
+			l := mustLearn(t, c.log, c.o)
+			if l.Training.Chunks != c.want || len(l.File.Components) != c.want {
+				t.Errorf("%d chunks, %d components, want %d", l.Training.Chunks, len(l.File.Components), c.want)
+			}
+			if c.warn != "" && !slices.ContainsFunc(l.Training.Warnings, func(w string) bool { return strings.Contains(w, c.warn) }) {
+				t.Errorf("warnings %q, want %q", l.Training.Warnings, c.warn)
+			}
+		})
 	}
 }

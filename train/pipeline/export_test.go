@@ -87,17 +87,19 @@ func TestExport_LearnsThePolicyOfCompare(t *testing.T) {
 		p    *policyfile.Policy
 		want float64
 	}{{"logging", logging, task.LoggingReward}, {"learned", policy(t, learned), float64(rec.Reward)}} {
-		target, err := ope.FromPolicy(c.name, c.p, tests)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := ope.Evaluate(tests, []ope.Target{target}, ope.Options{Estimators: []ope.Estimator{ope.IPS()}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if v := r.Policies[0].Estimates[0].Value; math.Abs(v-c.want) > 1e-6 {
-			t.Errorf("the %s policy earns %v on the exported test set, %v in memory", c.name, v, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			target, err := ope.FromPolicy(c.name, c.p, tests)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := ope.Evaluate(tests, []ope.Target{target}, ope.Options{Estimators: []ope.Estimator{ope.IPS()}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := r.Policies[0].Estimates[0].Value; math.Abs(v-c.want) > 1e-6 {
+				t.Errorf("the %s policy earns %v on the exported test set, %v in memory", c.name, v, c.want)
+			}
+		})
 	}
 }
 

@@ -262,14 +262,16 @@ func TestLearn_OfItemsRefusesWhatHasNoMeaning(t *testing.T) {
 		"propensities of all actions":             {Objective: "pseudoloss"},
 		"of the others, these need no more":       {Objective: "heuristic"},
 	} {
-		l, err := logs.Open(context.Background(), log, logs.Options{Catalogue: items})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = pipeline.Learn(context.Background(), library.Standard(), l, o)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", want, err)
-		}
-		l.Close()
+		t.Run(want, func(t *testing.T) {
+			l, err := logs.Open(context.Background(), log, logs.Options{Catalogue: items})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = pipeline.Learn(context.Background(), library.Standard(), l, o)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v", want, err)
+			}
+			l.Close()
+		})
 	}
 }

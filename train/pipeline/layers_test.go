@@ -275,10 +275,12 @@ func TestLayers_AreRefusedWithTheReason(t *testing.T) {
 		"is of other features than":       {Objective: "heuristic", Ancestry: pipeline.Ancestry{Prior: pipeline.LearnedPrior}, Settings: train.Settings{Representation: "mlp=3"}},
 		"is of its own features":          {Objective: "heuristic", PriorFile: linear, Ancestry: pipeline.Ancestry{Fresh: true}, Settings: train.Settings{Representation: "mlp"}},
 	} {
-		o.Settings.Epochs = 1
-		if _, err := pipeline.Learn(context.Background(), lib, log, o); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "none=3", "none"), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			o.Settings.Epochs = 1
+			if _, err := pipeline.Learn(context.Background(), lib, log, o); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "none=3", "none"), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 }
 

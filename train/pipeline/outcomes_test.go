@@ -67,18 +67,20 @@ func TestLearn_TradesRewardForAGuardrail(t *testing.T) {
 		learned *pipeline.Learned
 		want    provenance.Answer
 	}{"the reward alone": {plain, provenance.Harm}, "with a guardrail": {guarded, provenance.Ship}} {
-		p, err := policyfile.New(c.learned.File)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cert, err := provenance.New(later).File(context.Background(), p,
-			provenance.Options{Requirements: []provenance.Requirement{limit}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cert.Statement().Decision; d.Answer != c.want {
-			t.Errorf("%s: %s, want %s: %s", what, d.Answer, c.want, d.Because)
-		}
+		t.Run(what, func(t *testing.T) {
+			p, err := policyfile.New(c.learned.File)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cert, err := provenance.New(later).File(context.Background(), p,
+				provenance.Options{Requirements: []provenance.Requirement{limit}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cert.Statement().Decision; d.Answer != c.want {
+				t.Errorf("%s, want %s: %s", d.Answer, c.want, d.Because)
+			}
+		})
 	}
 	var s provenance.Statement
 	if err := json.Unmarshal(guarded.File.Certificate, &s); err != nil || s.Decision == nil || len(s.Decision.Outcomes) != 2 {

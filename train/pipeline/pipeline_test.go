@@ -337,11 +337,13 @@ func TestLearn_RefusesRowsThatTaughtThePrior(t *testing.T) {
 		{"without ids", bare, 1500, "by other means"},
 		{"a later log", fresh, 1500, ""},
 	} {
-		log := c.log.log(t, c.n)
-		got := says(provenance.New(log), l.File, log)
-		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
-			t.Errorf("%s: %q, want %q", c.what, got, c.says)
-		}
+		t.Run(c.what, func(t *testing.T) {
+			log := c.log.log(t, c.n)
+			got := says(provenance.New(log), l.File, log)
+			if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+				t.Errorf("%q, want %q", got, c.says)
+			}
+		})
 	}
 
 	// Contents that are equal by chance are no rows that taught; a continuation of the log
@@ -555,10 +557,12 @@ func TestOptions_RefuseWhatDoesNotFitTogether(t *testing.T) {
 		"has no hyperparameter":     {Objective: "ls", Hyper: new(float64)},
 		"ips has no hyperparameter": {Objective: "risk", Weight: "ips", Hyper: new(float64)},
 	} {
-		o.Settings.Epochs = 1
-		if _, err := pipeline.Learn(context.Background(), library.Standard(), log, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			o.Settings.Epochs = 1
+			if _, err := pipeline.Learn(context.Background(), library.Standard(), log, o); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

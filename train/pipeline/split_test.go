@@ -20,28 +20,30 @@ func TestSplit_KeepsGroupsAndTimesTogether(t *testing.T) {
 		ByGroup: func(i, j int) bool { return c.Group[i] == c.Group[j] },
 		ByTime:  func(i, j int) bool { return c.Time[i] >= c.Time[j] },
 	} {
-		teach, rest, err := Split(how, .3, 7, n, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all := slices.Sorted(slices.Values(append(slices.Clone(teach), rest...))); len(all) != n || all[0] != 0 || all[n-1] != n-1 || len(slices.Compact(all)) != n {
-			t.Errorf("%s: %d and %d rows do not make the log", how, len(teach), len(rest))
-		}
-		if share := float64(len(teach)) / n; math.Abs(share-.3) > .05 {
-			t.Errorf("%s: %v of the rows teach", how, share)
-		}
-		for _, i := range teach {
-			for _, j := range rest {
-				if same(i, j) {
-					t.Fatalf("%s: rows %d and %d are on both sides", how, i, j)
+		t.Run(how, func(t *testing.T) {
+			teach, rest, err := Split(how, .3, 7, n, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all := slices.Sorted(slices.Values(append(slices.Clone(teach), rest...))); len(all) != n || all[0] != 0 || all[n-1] != n-1 || len(slices.Compact(all)) != n {
+				t.Errorf("%d and %d rows do not make the log", len(teach), len(rest))
+			}
+			if share := float64(len(teach)) / n; math.Abs(share-.3) > .05 {
+				t.Errorf("%v of the rows teach", share)
+			}
+			for _, i := range teach {
+				for _, j := range rest {
+					if same(i, j) {
+						t.Fatalf("rows %d and %d are on both sides", i, j)
+					}
 				}
 			}
-		}
-		again, _, _ := Split(how, .3, 7, n, c)
-		other, _, _ := Split(how, .3, 8, n, c)
-		if !slices.Equal(teach, again) || how != ByTime && slices.Equal(teach, other) {
-			t.Errorf("%s: the seed does not decide", how)
-		}
+			again, _, _ := Split(how, .3, 7, n, c)
+			other, _, _ := Split(how, .3, 8, n, c)
+			if !slices.Equal(teach, again) || how != ByTime && slices.Equal(teach, other) {
+				t.Errorf("%s: the seed does not decide", how)
+			}
+		})
 	}
 	for _, bad := range []struct {
 		how   string

@@ -52,8 +52,10 @@ func TestChunks_RefuseRowsThatHadAPart(t *testing.T) {
 		"a model's own chunk":        {model, "row 250 taught the reward model"},
 		"a model of no origin":       {silent, "not said which rows taught the model"},
 	} {
-		_, _, err := provenance.New(log).Chunks(r.chunks, certify.Options{})
-		withheld(t, what, err, r.want)
+		t.Run(what, func(t *testing.T) {
+			_, _, err := provenance.New(log).Chunks(r.chunks, certify.Options{})
+			withheld(t, what, err, r.want)
+		})
 	}
 	// A cluster that is parted between a chunk and what taught it, or between two chunks.
 	log = example(400)

@@ -284,14 +284,16 @@ func TestDecision_OutcomesThatComeLateAreNotShipped(t *testing.T) {
 			}
 		},
 	} {
-		l := w.draw(n, 1)
-		for i := n * 7 / 10; i < n; i++ {
-			late(l, i)
-		}
-		d := w.decide(t, l)
-		if d.Answer != provenance.Undecided || !strings.Contains(d.Because, "contradicts what the bounds assume") {
-			t.Errorf("late %s: %s, %s", what, d.Answer, d.Because)
-		}
+		t.Run(what, func(t *testing.T) {
+			l := w.draw(n, 1)
+			for i := n * 7 / 10; i < n; i++ {
+				late(l, i)
+			}
+			d := w.decide(t, l)
+			if d.Answer != provenance.Undecided || !strings.Contains(d.Because, "contradicts what the bounds assume") {
+				t.Errorf("late %s: %s, %s", what, d.Answer, d.Because)
+			}
+		})
 	}
 }
 

@@ -308,33 +308,35 @@ func TestFingerprints_LetHonestRoundsPass(t *testing.T) {
 		{"each customer once a day, a tenth explores", daily, .1, false},
 		{"one coarse feature", coarse, 0, true},
 	} {
-		for _, ids := range []bool{true, false} {
-			const n, rounds = 600, 20
-			if !ids && !c.bare {
-				continue
-			}
-			draw := func(seed uint64, n int) []logs.Decision {
-				d := rows{seed: seed, d: 2, context: c.context, explore: c.explore}.draw(n)
-				if !ids {
-					d = bare(d)
+		t.Run(c.what, func(t *testing.T) {
+			for _, ids := range []bool{true, false} {
+				const n, rounds = 600, 20
+				if !ids && !c.bare {
+					continue
 				}
-				return d
-			}
-			p := learned(t, draw(1, n))
-			second, refused := learned(t, draw(2, n), p), 0
-			for s := range uint64(rounds) {
-				j := collect(t, draw(100+s, n*(1+int(s%3))))
-				for _, p := range []*policyfile.Policy{p, second} {
-					if o, err := j.Compare(p.File(), false); err != nil || o.Relation != provenance.Fresh || slices.Contains(o.Taught, true) {
-						refused++
-						t.Logf("%s, ids %v: %s, %v", c.what, ids, o.Relation, err)
+				draw := func(seed uint64, n int) []logs.Decision {
+					d := rows{seed: seed, d: 2, context: c.context, explore: c.explore}.draw(n)
+					if !ids {
+						d = bare(d)
+					}
+					return d
+				}
+				p := learned(t, draw(1, n))
+				second, refused := learned(t, draw(2, n), p), 0
+				for s := range uint64(rounds) {
+					j := collect(t, draw(100+s, n*(1+int(s%3))))
+					for _, p := range []*policyfile.Policy{p, second} {
+						if o, err := j.Compare(p.File(), false); err != nil || o.Relation != provenance.Fresh || slices.Contains(o.Taught, true) {
+							refused++
+							t.Logf("%s, ids %v: %s, %v", c.what, ids, o.Relation, err)
+						}
 					}
 				}
+				if refused > 0 {
+					t.Errorf("%s, ids %v: %d of %d next rounds refused", c.what, ids, refused, 2*rounds)
+				}
 			}
-			if refused > 0 {
-				t.Errorf("%s, ids %v: %d of %d next rounds refused", c.what, ids, refused, 2*rounds)
-			}
-		}
+		})
 	}
 }
 

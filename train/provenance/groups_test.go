@@ -46,20 +46,22 @@ func TestCompare_RefusesGroupsThatReturn(t *testing.T) {
 		{"customers who chose a posterior", learned(t, first), 15, 25, false, 150},
 		{"those of the prior's file", from(t, in(rows{seed: 3, d: 3}.draw(400), 60, 70), provenance.Made{Seed: 5, Before: p.File()}), 5, 30, false, 60},
 	} {
-		j := collect(t, in(rows{seed: 2, d: 3}.draw(300), c.from, c.to))
-		cert, err := j.File(context.Background(), c.p, provenance.Options{Fresh: c.fresh})
-		if err != nil {
-			t.Errorf("%s: %v", c.what, err)
-			continue
-		}
-		if s := cert.Statement(); s.Refused != c.refused || (len(s.Notes) > 0) != (c.refused > 0) || (s.Relation == provenance.Fresh) != (c.refused == 0) {
-			t.Errorf("%s: %d rows refused, %s, %q; want %d", c.what, s.Refused, s.Relation, s.Notes, c.refused)
-		}
-		whole := func(dst []float64, _ int) error { dst[0], dst[1], dst[2] = 1, 0, 0; return nil }
-		_, err = j.Fixed(whole, provenance.FromFile(c.p.File()), upTo(0, 300), certify.Options{})
-		if want := c.refused > 0 || c.fresh; (err != nil) != want {
-			t.Errorf("%s, as a fixed policy on all rows: %v", c.what, err)
-		}
+		t.Run(c.what, func(t *testing.T) {
+			j := collect(t, in(rows{seed: 2, d: 3}.draw(300), c.from, c.to))
+			cert, err := j.File(context.Background(), c.p, provenance.Options{Fresh: c.fresh})
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			if s := cert.Statement(); s.Refused != c.refused || (len(s.Notes) > 0) != (c.refused > 0) || (s.Relation == provenance.Fresh) != (c.refused == 0) {
+				t.Errorf("%d rows refused, %s, %q; want %d", s.Refused, s.Relation, s.Notes, c.refused)
+			}
+			whole := func(dst []float64, _ int) error { dst[0], dst[1], dst[2] = 1, 0, 0; return nil }
+			_, err = j.Fixed(whole, provenance.FromFile(c.p.File()), upTo(0, 300), certify.Options{})
+			if want := c.refused > 0 || c.fresh; (err != nil) != want {
+				t.Errorf("%s, as a fixed policy on all rows: %v", c.what, err)
+			}
+		})
 	}
 	j := collect(t, in(rows{seed: 2, d: 3}.draw(300), 0, 10))
 	_, err = j.File(context.Background(), p, provenance.Options{})

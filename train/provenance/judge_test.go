@@ -341,28 +341,30 @@ func TestClusters_JoinRowsWithOneIdOrWrittenTwice(t *testing.T) {
 		t.Errorf("independent rows: clusters %v", u)
 	}
 	for what, renamed := range map[string]bool{"ids": false, "contents": true} {
-		var twice []logs.Decision
-		for i, row := range d {
-			again := row
-			again.Context = slices.Clone(row.Context)
-			if again.Action = i % 3; renamed {
-				again.ID, again.Action = row.ID+"-2", row.Action
-			} else {
-				again.Context[0].Number += 1 + float64(i)
+		t.Run(what, func(t *testing.T) {
+			var twice []logs.Decision
+			for i, row := range d {
+				again := row
+				again.Context = slices.Clone(row.Context)
+				if again.Action = i % 3; renamed {
+					again.ID, again.Action = row.ID+"-2", row.Action
+				} else {
+					again.Context[0].Number += 1 + float64(i)
+				}
+				again.Propensity = again.Propensities[again.Action]
+				twice = append(twice, row, again)
 			}
-			again.Propensity = again.Propensities[again.Action]
-			twice = append(twice, row, again)
-		}
-		u := collect(t, twice).Clusters()
-		if u == nil {
-			t.Errorf("repeated %s: no clusters", what)
-			continue
-		}
-		for i, cluster := range u {
-			if cluster != int32(i-i%2) {
-				t.Fatalf("repeated %s: row %d is of the cluster of row %d", what, i, cluster)
+			u := collect(t, twice).Clusters()
+			if u == nil {
+				t.Errorf("repeated %s: no clusters", what)
+				return
 			}
-		}
+			for i, cluster := range u {
+				if cluster != int32(i-i%2) {
+					t.Fatalf("repeated %s: row %d is of the cluster of row %d", what, i, cluster)
+				}
+			}
+		})
 	}
 }
 

@@ -21,42 +21,44 @@ func TestFingerprints_OfSetsAreThoseOfAllRows(t *testing.T) {
 		"some":  func(_ int, r *rand.Rand) float64 { return float64(r.IntN(1500)) },
 		"one":   func(int, *rand.Rand) float64 { return 7 },
 	} {
-		r := rand.New(rand.NewPCG(5, 6))
-		var rows []logs.Decision
-		for i := range 2400 {
-			d := logs.Decision{Time: time.Unix(int64(i/3), 0), Context: []features.Value{{Name: "u", Number: context(i, r)}}, Weight: 1, Propensity: .2 + .6*r.Float64()}
-			for a := range 2 {
-				d.Offered = append(d.Offered, logs.Offer{Action: fmt.Sprint(a), Features: []features.Value{{Name: "z", Number: float64(r.IntN(40)) / 7}}})
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(5, 6))
+			var rows []logs.Decision
+			for i := range 2400 {
+				d := logs.Decision{Time: time.Unix(int64(i/3), 0), Context: []features.Value{{Name: "u", Number: context(i, r)}}, Weight: 1, Propensity: .2 + .6*r.Float64()}
+				for a := range 2 {
+					d.Offered = append(d.Offered, logs.Offer{Action: fmt.Sprint(a), Features: []features.Value{{Name: "z", Number: float64(r.IntN(40)) / 7}}})
+				}
+				d.Action = r.IntN(2)
+				rows = append(rows, d)
 			}
-			d.Action = r.IntN(2)
-			rows = append(rows, d)
-		}
-		l, err := logs.Collect(nil, rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		j := New(l)
-		all := make([]int, l.Len())
-		for i := range all {
-			all[i] = i
-		}
-		got := j.fingerprints(all)
-		var want []policyfile.Fingerprints
-		for _, w := range kinds { // of rows one of each key: the least propensities first, then by chance
-			keys, from := j.keysOf(w)
-			times := map[uint64]int{}
-			for _, k := range keys {
-				times[k]++
+			l, err := logs.Collect(nil, rows)
+			if err != nil {
+				t.Fatal(err)
 			}
-			alone := slices.DeleteFunc(slices.Clone(all), func(i int) bool { return i < from || times[keys[i]] > 1 })
-			w.Keys = j.pick(alone, keys)
-			if slices.Sort(w.Keys); len(w.Keys) > 0 {
-				want = append(want, w)
+			j := New(l)
+			all := make([]int, l.Len())
+			for i := range all {
+				all[i] = i
 			}
-		}
-		if len(want) < 2 || !reflect.DeepEqual(got, want) {
-			t.Errorf("contexts %s: other fingerprints, %d and %d kinds", name, len(got), len(want))
-		}
+			got := j.fingerprints(all)
+			var want []policyfile.Fingerprints
+			for _, w := range kinds { // of rows one of each key: the least propensities first, then by chance
+				keys, from := j.keysOf(w)
+				times := map[uint64]int{}
+				for _, k := range keys {
+					times[k]++
+				}
+				alone := slices.DeleteFunc(slices.Clone(all), func(i int) bool { return i < from || times[keys[i]] > 1 })
+				w.Keys = j.pick(alone, keys)
+				if slices.Sort(w.Keys); len(w.Keys) > 0 {
+					want = append(want, w)
+				}
+			}
+			if len(want) < 2 || !reflect.DeepEqual(got, want) {
+				t.Errorf("contexts %s: other fingerprints, %d and %d kinds", name, len(got), len(want))
+			}
+		})
 	}
 }
 

@@ -93,24 +93,26 @@ func TestConclude_SaysWhatOneMachineSays(t *testing.T) {
 		"no rewards in one": {files: [][]logs.Decision{a, unpaid, b}},
 		"a row comes back":  {files: [][]logs.Decision{slices.Concat(a, a[10:12]), b}},
 	} {
-		x.o.AnyTime = true
-		cert, err := collect(t, slices.Concat(x.files...)).File(context.Background(), p, x.o)
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		want := cert.Statement()
-		got, err := concluded(t, p, x.o, x.files...)
-		if err != nil {
-			t.Errorf("%s: %v", what, err)
-			continue
-		}
-		if (len(got.Notes) == 0) != (len(want.Notes) == 0) || (len(got.Doubts) == 0) != (len(want.Doubts) == 0) {
-			t.Errorf("%s: notes %q, doubts %q, want %q and %q", what, got.Notes, got.Doubts, want.Notes, want.Doubts)
-		}
-		on := *got.Circumstances
-		on.Notes, on.Doubts, on.DataHash = want.Notes, want.Doubts, want.DataHash
-		got.Circumstances = &on
-		alike(t, what, got, want)
+		t.Run(what, func(t *testing.T) {
+			x.o.AnyTime = true
+			cert, err := collect(t, slices.Concat(x.files...)).File(context.Background(), p, x.o)
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			want := cert.Statement()
+			got, err := concluded(t, p, x.o, x.files...)
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			if (len(got.Notes) == 0) != (len(want.Notes) == 0) || (len(got.Doubts) == 0) != (len(want.Doubts) == 0) {
+				t.Errorf("notes %q, doubts %q, want %q and %q", got.Notes, got.Doubts, want.Notes, want.Doubts)
+			}
+			on := *got.Circumstances
+			on.Notes, on.Doubts, on.DataHash = want.Notes, want.Doubts, want.DataHash
+			got.Circumstances = &on
+			alike(t, what, got, want)
+		})
 	}
 }
 

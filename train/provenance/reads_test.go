@@ -58,27 +58,29 @@ func TestUnread_DoubtsAPolicyWithoutItsColumns(t *testing.T) {
 			return []features.Value{v}
 		}), ""},
 	} {
-		j := collect(t, c.d)
-		says := func(door string, cert *provenance.Certificate, err error) {
-			t.Helper()
+		t.Run(what, func(t *testing.T) {
+			j := collect(t, c.d)
+			says := func(door string, cert *provenance.Certificate, err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatalf("%s, %s: %v", what, door, err)
+				}
+				s := cert.Statement()
+				if c.want == "" && (s.Verdict != provenance.Better || s.Contradicted != "") || c.want != "" && (s.Verdict != provenance.Doubted || !strings.Contains(s.Contradicted, c.want)) {
+					t.Errorf("%s, %s: %s, %q, want %q", what, door, s.Verdict, s.Contradicted, c.want)
+				}
+			}
+			cert, err := j.File(context.Background(), p, provenance.Options{})
+			says("one look", cert, err)
+			cert, err = j.File(context.Background(), p, provenance.Options{AnyTime: true})
+			says("any time", cert, err)
+			play, err := provenance.Plays(p, collectLog(t, c.d))
 			if err != nil {
-				t.Fatalf("%s, %s: %v", what, door, err)
+				t.Fatal(err)
 			}
-			s := cert.Statement()
-			if c.want == "" && (s.Verdict != provenance.Better || s.Contradicted != "") || c.want != "" && (s.Verdict != provenance.Doubted || !strings.Contains(s.Contradicted, c.want)) {
-				t.Errorf("%s, %s: %s, %q, want %q", what, door, s.Verdict, s.Contradicted, c.want)
-			}
-		}
-		cert, err := j.File(context.Background(), p, provenance.Options{})
-		says("one look", cert, err)
-		cert, err = j.File(context.Background(), p, provenance.Options{AnyTime: true})
-		says("any time", cert, err)
-		play, err := provenance.Plays(p, collectLog(t, c.d))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cert, err = j.Target(play, make([]float64, n), provenance.FromFile(p.File()), certify.Options{})
-		says("target", cert, err)
+			cert, err = j.Target(play, make([]float64, n), provenance.FromFile(p.File()), certify.Options{})
+			says("target", cert, err)
+		})
 	}
 }
 

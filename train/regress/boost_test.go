@@ -305,9 +305,11 @@ func TestBoost_ShrinksActionsOfFewRowsAndRefusesBadData(t *testing.T) {
 		"not one-hot": {y: y, o: regress.BoostOptions{Groups: [][]int32{{0, 1}}}},
 		"fold":        {y: y, o: regress.BoostOptions{Folds: 2, Fold: slices.Repeat([]uint8{2}, n)}},
 	} {
-		if _, err := regress.Boost(context.Background(), x, c.y, c.w, c.o); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := regress.Boost(context.Background(), x, c.y, c.w, c.o); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		})
 	}
 	x.Data[7] = math.NaN()
 	if _, err := regress.Boost(context.Background(), x, y, nil, regress.BoostOptions{}); err == nil {

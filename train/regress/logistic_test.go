@@ -240,9 +240,11 @@ func TestFits_RefuseNumbersThatCannotBe(t *testing.T) {
 			return regress.Conditional(context.Background(), x, []int{2, 1}, []int{1, 1}, regress.Options{})
 		}, "set 1 has 1 options"},
 	} {
-		if theta, err := c.fit(); err == nil || theta != nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, %v, want an error with %q", name, theta, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if theta, err := c.fit(); err == nil || theta != nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, %v, want an error with %q", theta, err, c.want)
+			}
+		})
 	}
 	if theta, err := regress.Logistic(context.Background(), regress.Matrix{Width: 2}, nil,
 		regress.Options{}); err != nil || len(theta) != 2 {

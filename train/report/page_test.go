@@ -64,23 +64,25 @@ func TestWriteAll_RedrawsFromStoredRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, golden := range map[string]string{PointsFile: "made-up-points.csv", VerdictsFile: "made-up-verdicts.json", PageFile: "made-up-report.md"} {
-		got, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		golden = filepath.Join("testdata", golden)
-		if *Update {
-			if err := os.WriteFile(golden, got, 0o644); err != nil {
+		t.Run(file, func(t *testing.T) {
+			got, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s differs; run go test ./train/report -update and read the difference:\n%s", golden, got)
-		}
+			golden = filepath.Join("testdata", golden)
+			if *Update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s differs; run go test ./train/report -update and read the difference:\n%s", golden, got)
+			}
+		})
 	}
 	f, err := os.Open(filepath.Join(dir, "fig1.png"))
 	if err != nil {

@@ -58,29 +58,31 @@ func TestReport_GivesTheGoldenFiles(t *testing.T) {
 		"records.csv":  {table.CSV, seeds},
 		"records.json": {table.JSON, records()[:2]},
 	} {
-		var b bytes.Buffer
-		write := func() error { return report.Write(&b, c.format, c.recs) }
-		if c.format == table.JSON { // as commands answer
-			e := json.NewEncoder(&b)
-			e.SetIndent("", "  ")
-			write = func() error { return e.Encode(c.recs) }
-		}
-		if err := write(); err != nil {
-			t.Fatal(name, err)
-		}
-		file := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			write := func() error { return report.Write(&b, c.format, c.recs) }
+			if c.format == table.JSON { // as commands answer
+				e := json.NewEncoder(&b)
+				e.SetIndent("", "  ")
+				write = func() error { return e.Encode(c.recs) }
+			}
+			if err := write(); err != nil {
 				t.Fatal(err)
 			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(b.Bytes(), want) {
-			t.Errorf("%s differs; run go test ./train/report -update and read the difference:\n%s", name, b.Bytes())
-		}
+			file := filepath.Join("testdata", name)
+			if *update {
+				if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(b.Bytes(), want) {
+				t.Errorf("%s differs; run go test ./train/report -update and read the difference:\n%s", name, b.Bytes())
+			}
+		})
 	}
 	var b bytes.Buffer
 	if err := report.WriteTerms(&b, table.Text, records()); err != nil || !bytes.Contains(b.Bytes(), []byte("ls")) {

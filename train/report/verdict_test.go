@@ -124,10 +124,12 @@ func TestVerdicts_ConfirmContradictOrLeaveOpen(t *testing.T) {
 				return 1 + r.Eta0
 			}, Contradicted},
 	} {
-		vs := Verdicts(settle(three, c.reward, c.gap))
-		if v := find(t, vs, c.conclusion, c.lambda); v.Status != c.want {
-			t.Errorf("conclusion %d, %s (%s): %s, want %s\n%+v", c.conclusion, c.name, c.lambda, v.Status, c.want, v.Comparisons)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			vs := Verdicts(settle(three, c.reward, c.gap))
+			if v := find(t, vs, c.conclusion, c.lambda); v.Status != c.want {
+				t.Errorf("conclusion %d, %s (%s): %s, want %s\n%+v", c.conclusion, c.name, c.lambda, v.Status, c.want, v.Comparisons)
+			}
+		})
 	}
 }
 
@@ -233,9 +235,11 @@ func TestInterval_OfThreeSeedsByHand(t *testing.T) {
 		{"upper", float64(c.Upper), .2 + .248413},
 		{"least", float64(c.Least), .2 - .025},
 	} {
-		if math.Abs(x.got-x.want) > 1e-6 {
-			t.Errorf("%s = %v, want %v", x.name, x.got, x.want)
-		}
+		t.Run(x.name, func(t *testing.T) {
+			if math.Abs(x.got-x.want) > 1e-6 {
+				t.Errorf("%s = %v, want %v", x.name, x.got, x.want)
+			}
+		})
 	}
 	if c.Seeds != 3 || c.Pairs != 3*11*20 || c.Status != Undecided || !strings.HasSuffix(c.LeastAt, "η₀ = -0.5") {
 		t.Errorf("%+v", c)

@@ -247,9 +247,11 @@ func TestLearn_RefusesBadDataAndOptions(t *testing.T) {
 			return err
 		},
 	} {
-		if try() == nil {
-			t.Errorf("%s: no error", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if try() == nil {
+				t.Errorf("%s: no error", name)
+			}
+		})
 	}
 }
 

@@ -16,8 +16,10 @@ func TestDistance_CountsEdits(t *testing.T) {
 func TestSuggest_NamesTheNearestOrNothing(t *testing.T) {
 	formats := []string{"table", "markdown", "csv", "json"}
 	for name, want := range map[string]string{"yaml": "", "xml": "", "jsno": `: did you mean "json"?`, "tabel": `: did you mean "table"?`, "": ""} {
-		if got := Suggest(name, formats); got != want {
-			t.Errorf("Suggest(%q) = %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := Suggest(name, formats); got != want {
+				t.Errorf("Suggest(%q) = %q, want %q", name, got, want)
+			}
+		})
 	}
 }

@@ -214,9 +214,11 @@ func TestJoin_RefusesBadFiles(t *testing.T) {
 		{"r.jsonl", "{\"decision_id\":\"d\",\"reward\":1,\"who\":2}\n", `line 1: unknown field "who"`},
 		{"r.jsonl", "{\"decision_id\":\"d\",\"reward\":1}\n{\"decision_id\":", "line 2"},
 	} {
-		if _, _, err := joined(t, good, write(t, c.name, c.text), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s %q: %v, want %q", c.name, c.text, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if _, _, err := joined(t, good, write(t, c.name, c.text), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s %q: %v, want %q", c.name, c.text, err, c.want)
+			}
+		})
 	}
 	two := 2.0
 	if _, _, err := joined(t, good, write(t, "r.csv", "decision_id,reward\n"), Options{Missing: &two}); err == nil || !strings.Contains(err.Error(), "setting missing-reward") {

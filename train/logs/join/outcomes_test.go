@@ -78,8 +78,10 @@ func TestJoin_TakesOutcomesAtTheirOwnTimes(t *testing.T) {
 		"no id":   {"decision_id,cost_spend\n,1\n", "no decision_id"},
 		"too far": {"decision_id,cost_spend\nd1,inf\n", "not finite"},
 	} {
-		if _, err := ReadRewards(write(t, "bad.csv", c[0]), Refuse); err == nil || !strings.Contains(err.Error(), c[1]) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := ReadRewards(write(t, "bad.csv", c[0]), Refuse); err == nil || !strings.Contains(err.Error(), c[1]) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }

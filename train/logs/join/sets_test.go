@@ -39,60 +39,62 @@ func TestJoin_KeepsWhatWasOffered(t *testing.T) {
 		"catalogue": {whole1 + whole2, "0: [] []; 1: [] []; ", "[a b c]", logs.Options{Catalogue: catalogue}},
 		"one":       {whole1, "0: [] []; ", "[a b c]", logs.Options{Catalogue: catalogue}},
 	} {
-		c.log = strings.ReplaceAll(c.log, `"catalogue":"77"`, fmt.Sprintf(`"catalogue":%q`, served.Hash))
-		out, s, err := joined(t, write(t, "s.jsonl", c.log), rewards, Options{})
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		got := ""
-		for _, d := range out {
-			got += fmt.Sprintf("%d: %v %v; ", d.Action, d.Offered, d.Propensities)
-		}
-		if got != c.want || s.Joined != len(out) {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-		l, err := Open([]string{write(t, "s.jsonl", c.log)}, Refuse, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		for _, ending := range []string{"jsonl", "parquet", "csv"} {
-			path := filepath.Join(t.TempDir(), "l."+ending)
-			w, err := logs.Create(path, logs.WriterOptions{Actions: l.Actions, Catalogue: l.Catalogue})
+		t.Run(name, func(t *testing.T) {
+			c.log = strings.ReplaceAll(c.log, `"catalogue":"77"`, fmt.Sprintf(`"catalogue":%q`, served.Hash))
+			out, s, err := joined(t, write(t, "s.jsonl", c.log), rewards, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range out {
-				if err := w.Write(&out[i]); err != nil {
+			got := ""
+			for _, d := range out {
+				got += fmt.Sprintf("%d: %v %v; ", d.Action, d.Offered, d.Propensities)
+			}
+			if got != c.want || s.Joined != len(out) {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			l, err := Open([]string{write(t, "s.jsonl", c.log)}, Refuse, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for _, ending := range []string{"jsonl", "parquet", "csv"} {
+				path := filepath.Join(t.TempDir(), "l."+ending)
+				w, err := logs.Create(path, logs.WriterOptions{Actions: l.Actions, Catalogue: l.Catalogue})
+				if err != nil {
 					t.Fatal(err)
 				}
+				for i := range out {
+					if err := w.Write(&out[i]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				log, err := logs.Open(t.Context(), path, c.o)
+				if err != nil {
+					t.Fatal(ending, err)
+				}
+				if err := log.Check(); err != nil || fmt.Sprint(log.Actions) != c.actions || log.Len() != len(out) || log.Propensity[0] != out[0].Propensity {
+					t.Errorf("%v %v", log.Actions, err)
+				}
+				among := log.Among
+				if err := log.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if c.o.Catalogue == "" {
+					continue
+				}
+				if among != served.Hash {
+					t.Errorf("%s, %s: among %q, want %q", name, ending, among, served.Hash)
+				}
+				if _, err := logs.Open(t.Context(), path, logs.Options{Catalogue: other}); err == nil || !strings.Contains(err.Error(), "give the one that was served") {
+					t.Errorf("%s, %s: another catalogue: %v", name, ending, err)
+				}
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			log, err := logs.Open(t.Context(), path, c.o)
-			if err != nil {
-				t.Fatal(name, ending, err)
-			}
-			if err := log.Check(); err != nil || fmt.Sprint(log.Actions) != c.actions || log.Len() != len(out) || log.Propensity[0] != out[0].Propensity {
-				t.Errorf("%s: %v %v", name, log.Actions, err)
-			}
-			among := log.Among
-			if err := log.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if c.o.Catalogue == "" {
-				continue
-			}
-			if among != served.Hash {
-				t.Errorf("%s, %s: among %q, want %q", name, ending, among, served.Hash)
-			}
-			if _, err := logs.Open(t.Context(), path, logs.Options{Catalogue: other}); err == nil || !strings.Contains(err.Error(), "give the one that was served") {
-				t.Errorf("%s, %s: another catalogue: %v", name, ending, err)
-			}
-		}
+		})
 	}
 	for want, log := range map[string]string{
 		"line 2: it is among offered actions of a catalogue, those before among offered actions with features": described1 + strings.Replace(offered1, "d1", "d3", 1),
@@ -106,8 +108,10 @@ func TestJoin_KeepsWhatWasOffered(t *testing.T) {
 		"line 1: actions[1].price: want a number":     strings.Replace(described1, `"price":3`, `"price":[3]`, 1),
 		"line 1: the propensities: the probabilities": strings.Replace(offered1, "0.25,", "0.5,", 1),
 	} {
-		if _, _, err := joined(t, write(t, "s.jsonl", log), rewards, Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, _, err := joined(t, write(t, "s.jsonl", log), rewards, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 }

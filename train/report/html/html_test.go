@@ -139,18 +139,20 @@ func TestColours_StandOutFromBothBackgrounds(t *testing.T) {
 	}
 	light, dark, _ := strings.Cut(ink.css(), "@media")
 	for css, back := range map[string]struct{ r, g, b uint8 }{light: {255, 255, 255}, dark: {night.R, night.G, night.B}} {
-		found := regexp.MustCompile(`#([0-9a-f]{6})`).FindAllStringSubmatch(css, -1)
-		if len(found) != 12 {
-			t.Errorf("%d colours: %s", len(found), css)
-		}
-		for _, m := range found {
-			c, b := white, white
-			b.R, b.G, b.B = back.r, back.g, back.b
-			fmt.Sscanf(m[1], "%02x%02x%02x", &c.R, &c.G, &c.B)
-			if contrast(b, c) < 3 {
-				t.Errorf("%s has a contrast of %.2f", m[0], contrast(b, c))
+		t.Run(css, func(t *testing.T) {
+			found := regexp.MustCompile(`#([0-9a-f]{6})`).FindAllStringSubmatch(css, -1)
+			if len(found) != 12 {
+				t.Errorf("%d colours: %s", len(found), css)
 			}
-		}
+			for _, m := range found {
+				c, b := white, white
+				b.R, b.G, b.B = back.r, back.g, back.b
+				fmt.Sscanf(m[1], "%02x%02x%02x", &c.R, &c.G, &c.B)
+				if contrast(b, c) < 3 {
+					t.Errorf("%s has a contrast of %.2f", m[0], contrast(b, c))
+				}
+			}
+		})
 	}
 }
 
@@ -184,9 +186,11 @@ func TestPage_LinksItsWords(t *testing.T) {
 		t.Fatal(page)
 	}
 	for id, name := range map[string]string{m[1]: "floor", m[2]: "ESS"} {
-		if strings.Count(page, `<dt id="`+id+`">`+name) != 1 {
-			t.Errorf("no meaning of %s at %s", name, id)
-		}
+		t.Run(id, func(t *testing.T) {
+			if strings.Count(page, `<dt id="`+id+`">`+name) != 1 {
+				t.Errorf("no meaning of %s at %s", name, id)
+			}
+		})
 	}
 }
 
