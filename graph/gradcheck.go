@@ -11,7 +11,7 @@ import (
 // GradReport is the worst disagreement that GradCheck found.
 type GradReport struct {
 	Error    float64 // |symbolic − numeric| / max(1, largest gradient entry)
-	Param    string
+	Param    string  // name of the parameter with the worst entry
 	Index    []int   // of the entry in the parameter
 	Symbolic float64 // derivative by the graph
 	Numeric  float64 // derivative by central differences

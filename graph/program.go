@@ -312,10 +312,10 @@ func (p *Program) check(i int, what, name string) error {
 // NonFiniteError says which value of a run was NaN or infinite first: a named
 // term, the cost, or the gradient in a parameter.
 type NonFiniteError struct {
-	What  string // "term", "cost" or "gradient"
-	Name  string // of the term or the parameter
-	Index int    // of the element, row by row
-	Value float64
+	What  string  // "term", "cost" or "gradient"
+	Name  string  // of the term or the parameter
+	Index int     // of the element, row by row
+	Value float64 // NaN, +Inf or −Inf
 }
 
 func (e *NonFiniteError) Error() string {

@@ -35,7 +35,7 @@ const Beyond = 1e-30
 // Params are the parameters that an objective learns. They live outside of the
 // graphs that use them.
 type Params struct {
-	Dtype    tensor.Dtype
+	Dtype    tensor.Dtype   // of all parameters: tensor.Float32 or tensor.Float64
 	Mu       *graph.Param   // θ or μ [K×m]; m = d without a representation; W [p×m] of actions with features
 	LogSigma *graph.Param   // log σ (), of policies with a posterior, else nil
 	Own      []*graph.Param // an objective's own, in order of first use
@@ -90,10 +90,10 @@ type Setup struct {
 	Delta   float64         // δ in (0, 1); 0 means 0.05
 	Policy  policies.Policy // nil means policies.Softmax
 	Weight  Weight          // none means IPS
-	Prior   policies.Prior
-	Params  *Params
-	Actions int // K; of sets the largest number that a row offers
-	Dim     int // d
+	Prior   policies.Prior  // its mean is where Mu starts; with a scale, the prior of the bounds
+	Params  *Params         // learned so far, shared by programs of several batch sizes; see NewParams
+	Actions int             // K; of sets the largest number that a row offers
+	Dim     int             // d
 	// Items are the vectors z(a) [p] of actions that have features, for scores s(x, a) = h(x)ᵀWᵀz(a) of
 	// policies without a posterior; nil: each action has parameters θ_a of its own, s = h(x)ᵀθ_a. Params.Mu
 	// and Prior.Mean are then W [p×m].

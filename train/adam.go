@@ -31,7 +31,7 @@ type Adam struct {
 	Beta1, Beta2 float64 // 0 means 0.9 and 0.999
 	Epsilon      float64 // 0 means 1e-8
 	WeightDecay  float64 // wd
-	Decoupled    bool
+	Decoupled    bool    // weight decay is decoupled (AdamW)
 	// Rates are factors of the learning rate of single parameters, by their
 	// place; missing ones are 1.
 	Rates []float64

@@ -12,9 +12,9 @@ import (
 
 // Chunked holds what a Recipe returns if it certifies in chunks: a mixture of one policy for each chunk.
 type Chunked struct {
-	Parts       []*Certified // of the policies, which have no certificates of their own
-	Weights     []float64    // of each in the mixture, drawn anew for every decision
-	Bounds      certify.Bounds
+	Parts       []*Certified            // of the policies, which have no certificates of their own
+	Weights     []float64               // of each in the mixture, drawn anew for every decision
+	Bounds      certify.Bounds          // of the mixture
 	Certificate *provenance.Certificate // of the mixture; nil: there was no judge
 }
 

@@ -30,8 +30,8 @@ import (
 // twice as many.
 type Direct struct {
 	Encoder *features.Encoder // of the log's contexts: which features are of one category; nil: none is
-	Threads int
-	Layers  int // rows that a log needs for layers to be learned by gradients beside
+	Threads int               // that learn at once; 0: one
+	Layers  int               // rows that a log needs for layers to be learned by gradients beside
 
 	may   func(name string) bool // a kind of that name is to be used; nil: all are
 	tuned []tuned                // of each kind that is in use

@@ -57,12 +57,12 @@ type Config struct {
 
 // Epoch reports one pass over the rows.
 type Epoch struct {
-	Stage       string            // of a recipe: what is being learned, such as "prior"
-	Number      int               // from 1
-	Objective   float64           // mean over the epoch's rows of the minibatches' objectives
-	Terms       []objectives.Term // their scalar terms, likewise
-	Posterior   policies.Posterior
-	Represented *Representation // as it is; it learns on
+	Stage       string             // of a recipe: what is being learned, such as "prior"
+	Number      int                // from 1
+	Objective   float64            // mean over the epoch's rows of the minibatches' objectives
+	Terms       []objectives.Term  // their scalar terms, likewise
+	Posterior   policies.Posterior // at the end of the epoch; Sigma 0 of a point policy
+	Represented *Representation    // as it is; it learns on
 }
 
 // Schedule gives the factor of the learning rate at a share t of the training,
@@ -74,21 +74,21 @@ func Linear(t float64) float64 { return 1 - t }
 
 // Progress says how far a training is.
 type Progress struct {
-	Stage         string // see Epoch
-	Epoch, Epochs int    // from 1
-	Step, Steps   int    // of all epochs, from 1
-	Cost          float64
+	Stage         string  // see Epoch
+	Epoch, Epochs int     // from 1
+	Step, Steps   int     // of all epochs, from 1
+	Cost          float64 // objective of the step's minibatch
 }
 
 // Result is the outcome of a training.
 type Result struct {
-	Params      *objectives.Params
-	Policy      policies.Policy // that was learned
-	Posterior   policies.Posterior
-	Steps       int             // of Adam
-	Stopped     int             // the epoch after which Config.Epoch stopped the training; 0: it did not
-	Seconds     float64         // of the training alone
-	Represented *Representation // what was learned along; nil: none
+	Params      *objectives.Params // all that was learned, Mu and log σ among them
+	Policy      policies.Policy    // that was learned
+	Posterior   policies.Posterior // what the policy draws θ from; Sigma 0 of a point policy
+	Steps       int                // of Adam
+	Stopped     int                // the epoch after which Config.Epoch stopped the training; 0: it did not
+	Seconds     float64            // of the training alone
+	Represented *Representation    // what was learned along; nil: none
 }
 
 // Fit minimizes an objective on a log by Adam over minibatches, reshuffled every

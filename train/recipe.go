@@ -65,7 +65,7 @@ func (r *Recipe) tried(log *logs.Log, rows []int) []int {
 // Share is a policy of a mixture, drawn with a probability: the argmax of scores that are linear in
 // the contexts, or in learned features of them.
 type Share struct {
-	Weight float64
+	Weight float64         // probability of this policy in the mixture
 	Theta  []float64       // [K×m]
 	In     *Representation // nil: the contexts
 }
@@ -75,17 +75,17 @@ func alone(theta []float64, in *Representation) []Share { return []Share{{1, the
 
 // Certified is the result of a Recipe.
 type Certified struct {
-	Policy      policies.Policy    // argmax, with the floor
-	Posterior   policies.Posterior // its scores Mu, Sigma 0, and in Prior.Taught who learned them
-	Shares      []Share            // of the mixture that the policy is, mostly one; Posterior is the last
-	Bounds      certify.Bounds
+	Policy      policies.Policy         // argmax, with the floor
+	Posterior   policies.Posterior      // its scores Mu, Sigma 0, and in Prior.Taught who learned them
+	Shares      []Share                 // of the mixture that the policy is, mostly one; Posterior is the last
+	Bounds      certify.Bounds          // on the risk, by rows that certify
 	Certificate *provenance.Certificate // nil: there was no judge
 	Rows        []int                   // that certify
 	Models      []RewardModel           // of the doubly robust bound
 	// Learner is heuristic (l2 on logs with logged propensities alone), likelihood, logistic, direct, start, "layered
 	// likelihood" or "layered logistic".
 	Learner string
-	Seconds float64
+	Seconds float64 // of the training alone
 
 	seen struct { // what view gave last
 		in        *Representation

@@ -57,8 +57,8 @@ type Run struct {
 	Weight    string  `json:"weights"`        // empty where the objective brings its own
 	Hyper     Number  `json:"hyperparameter"` // of the weight
 	Lambda    string  `json:"lambda"`         // star, authors or a number; empty where there is none
-	Penalty   Number  `json:"penalty"`
-	Seed      uint64  `json:"seed"` // of everything random
+	Penalty   Number  `json:"penalty"`        // λ of the objective's regularizer; none: the objective has none
+	Seed      uint64  `json:"seed"`           // of everything random
 	Settings
 }
 
@@ -78,24 +78,24 @@ type Record struct {
 	HeldOut        *HeldOut          `json:"held_out,omitempty"` // nil: every row of the log had a part in the policy
 	ObjectiveValue Number            `json:"objective_value"`    // at the end, on the whole log
 	Terms          []objectives.Term `json:"terms,omitempty"`    // of the objective
-	Sigma          Number            `json:"sigma"`
+	Sigma          Number            `json:"sigma"`              // σ at the end; none: a point policy
 	// Certificate is what is guaranteed of π_Q, nil where nothing was certified.
 	Certificate *provenance.Statement `json:"certificate,omitempty"`
-	PriorScale  Number                `json:"prior_scale"`       // the chosen s
-	Seconds     float64               `json:"seconds"`           // of the training alone
-	Learner     string                `json:"learner,omitempty"` // of a recipe, see Certified
-	Curve       []CurvePoint          `json:"curve,omitempty"`
+	PriorScale  Number                `json:"prior_scale"`          // the chosen s
+	Seconds     float64               `json:"seconds"`              // of the training alone
+	Learner     string                `json:"learner,omitempty"`    // of a recipe, see Certified
+	Curve       []CurvePoint          `json:"curve,omitempty"`      // one point per epoch, if curves were asked for
 	DataHash    string                `json:"data_hash"`            // of the data set
 	Extensions  string                `json:"extensions,omitempty"` // of the processor, see Extensions
-	Versions    Versions              `json:"versions"`
+	Versions    Versions              `json:"versions"`             // what wrote the record
 }
 
 // HeldOut holds what a policy earns on the rows of the log that had no part in it, mean_i
 // π(y_i|x_i): they are drawn as those that taught it, which a test set may not be.
 type HeldOut struct {
-	Rows   int     `json:"rows"` // that had no part in the policy
-	Reward float64 `json:"reward"`
-	SE     float64 `json:"se"` // standard error, of these rows for all that there could be
+	Rows   int     `json:"rows"`   // that had no part in the policy
+	Reward float64 `json:"reward"` // in [0, 1]
+	SE     float64 `json:"se"`     // standard error, of these rows for all that there could be
 }
 
 // CurvePoint is a training after an epoch. Objective and terms are means over the
@@ -105,9 +105,9 @@ type CurvePoint struct {
 	Stage     string  `json:"stage,omitempty"`      // of the recipe: prior or tuning
 	Scale     float64 `json:"prior_scale,omitzero"` // in policy files
 	Epoch     int     `json:"epoch"`                // from 1
-	Objective Number  `json:"objective"`
+	Objective Number  `json:"objective"`            // what the training minimizes
 	// in policy files: rows that the weights π/π₀ are worth, of those trained on
 	Effective float64           `json:"effective,omitzero"`
-	Terms     []objectives.Term `json:"terms,omitempty"`
+	Terms     []objectives.Term `json:"terms,omitempty"` // that the objective is made of
 	Reward    Number            `json:"reward,omitzero"` // in records: on the test set, as Record.Reward
 }

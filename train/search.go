@@ -13,13 +13,13 @@ import (
 // guarantee. Options.Priors is the number of priors that they have, for which δ pays;
 // FitScales sets it.
 type Search struct {
-	Log     *logs.Log
-	Rows    []int // of the log, that certify
-	Policy  policies.Policy
-	Options certify.Options
+	Log     *logs.Log         // whose rows certify
+	Rows    []int             // of the log, that certify
+	Policy  policies.Policy   // family that all posteriors are of
+	Options certify.Options   // of the bounds; Priors is set by FitScales
 	Judge   *provenance.Judge // of the log; nil: the choice is by bounds that certify nothing
 
-	Best        policies.Posterior
+	Best        policies.Posterior      // posterior of the best guarantee so far
 	Bounds      *certify.Bounds         // of Best; nil: nothing was considered so far
 	Certificate *provenance.Certificate // of Best; nil: there is no judge
 }

@@ -50,9 +50,9 @@ type Setting struct {
 	Name   string // of its flag and its key in grid files
 	Column string // of the CSV; empty: none
 	Zero   bool   // the CSV shows 0, which is else left empty
-	Scope  Scope
-	Grid   bool // of grids of experiments alone, not of a single training
-	Help   string
+	Scope  Scope  // what the setting is part of
+	Grid   bool   // of grids of experiments alone, not of a single training
+	Help   string // one line
 
 	field func(*Settings) any // pointer to it
 	def   any

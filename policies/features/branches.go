@@ -8,8 +8,8 @@ import (
 // Branches gives the same features to several chains of layers, and what the chains give one after the other. A chain
 // without layers gives what it gets.
 type Branches struct {
-	In     int       `json:"in"` // features
-	Chains [][]Layer `json:"chains,omitempty"`
+	In     int       `json:"in"`               // features
+	Chains [][]Layer `json:"chains,omitempty"` // what each chain gives is concatenated in this order
 }
 
 // MarshalJSON writes a chain without layers as an empty list.

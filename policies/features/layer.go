@@ -30,14 +30,14 @@ const (
 //
 // A layer of another kind has one of the last four fields and none of the others.
 type Layer struct {
-	Weights    [][]float64 `json:"weights"`        // W [out][in]; of kernels [m][size·size·channels]
-	Bias       []float64   `json:"bias,omitempty"` // b [out], [m] of kernels; none: zero
-	Activation string      `json:"activation"`     // "", relu, tanh or cos
-	Image      *Image      `json:"image,omitempty"`
-	Trees      *Forest     `json:"trees,omitempty"`
-	Pieces     *Pieces     `json:"pieces,omitempty"`
-	Products   *Products   `json:"products,omitempty"`
-	Branches   *Branches   `json:"branches,omitempty"`
+	Weights    [][]float64 `json:"weights"`            // W [out][in]; of kernels [m][size·size·channels]
+	Bias       []float64   `json:"bias,omitempty"`     // b [out], [m] of kernels; none: zero
+	Activation string      `json:"activation"`         // "", relu, tanh or cos
+	Image      *Image      `json:"image,omitempty"`    // the layer is a convolution; nil: x is no image
+	Trees      *Forest     `json:"trees,omitempty"`    // features by trees
+	Pieces     *Pieces     `json:"pieces,omitempty"`   // features by pieces of single numbers
+	Products   *Products   `json:"products,omitempty"` // products of pairs of features
+	Branches   *Branches   `json:"branches,omitempty"` // several chains side by side
 }
 
 // special is what layers that are no product with weights do.

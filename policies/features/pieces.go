@@ -89,8 +89,8 @@ func (c *cut) apply(h, x, _ []float64) {
 
 // Products gives x and then x_i·x_j of each pair.
 type Products struct {
-	In    int       `json:"in"` // features
-	Pairs [][]int32 `json:"pairs,omitempty"`
+	In    int       `json:"in"`              // features
+	Pairs [][]int32 `json:"pairs,omitempty"` // places i and j of the features that are multiplied, from 0
 }
 
 func (p *Products) out() int { return p.In + len(p.Pairs) }

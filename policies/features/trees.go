@@ -22,9 +22,9 @@ type Forest struct {
 	Outputs []int32   `json:"outputs,omitempty"` // o of each tree
 	Sizes   []int32   `json:"sizes,omitempty"`   // nodes of each tree
 	Feature []int32   `json:"feature,omitempty"` // of each node, as value and right
-	Value   []float64 `json:"value,omitempty"`
-	Right   []int32   `json:"right,omitempty"`
-	Sets    [][]int32 `json:"sets,omitempty"` // places of features, from 0, ascending
+	Value   []float64 `json:"value,omitempty"`   // threshold of a split, or value of a leaf; of each node
+	Right   []int32   `json:"right,omitempty"`   // distance from a split to its right child; 0: a leaf
+	Sets    [][]int32 `json:"sets,omitempty"`    // places of features, from 0, ascending
 }
 
 const (

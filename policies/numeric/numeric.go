@@ -22,8 +22,8 @@ import (
 // Actions are the numbers that K actions stand for: action c < len(Edges)−1 is the bin from Edges[c] up to
 // Edges[c+1], of which the last has its end, too; the others are Atoms. Both ascend.
 type Actions struct {
-	Edges []float64 `json:"edges"`
-	Atoms []float64 `json:"atoms,omitempty"`
+	Edges []float64 `json:"edges"`           // ends of the bins, ascending
+	Atoms []float64 `json:"atoms,omitempty"` // single numbers with a probability of their own, ascending
 	// Window is how many neighbouring bins an argmax policy plays evenly, see [propensity.ArgMax]; 0: one. So wide
 	// windows, whose weights are small, may begin at any of many edges.
 	Window int `json:"window,omitempty"`

@@ -18,8 +18,8 @@ import (
 // Catalogue is what actions are described by, named values, column by column. Make one by
 // NewCatalogue; it must not change then.
 type Catalogue struct {
-	Hash    string   `json:"hash"` // of the content, see the package comment
-	Columns []Column `json:"columns"`
+	Hash    string   `json:"hash"`    // of the content, see the package comment
+	Columns []Column `json:"columns"` // what actions are described by; each has a value of every action
 }
 
 // Column is the values of a name, one for each action, in one of three forms.

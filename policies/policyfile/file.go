@@ -62,18 +62,18 @@ type File struct {
 
 // Component is a policy of the mixture that a file holds.
 type Component struct {
-	Weight  float64           `json:"weight"` // in the mixture
-	Kind    string            `json:"kind"`   // gaussian, softmax, argmax or mixedlogit
-	Sigma   float64           `json:"sigma"`  // of a gaussian and a mixedlogit
-	Nodes   int               `json:"nodes,omitempty"`
+	Weight  float64           `json:"weight"`           // in the mixture
+	Kind    string            `json:"kind"`             // gaussian, softmax, argmax or mixedlogit
+	Sigma   float64           `json:"sigma"`            // of a gaussian and a mixedlogit
+	Nodes   int               `json:"nodes,omitempty"`  // of a gaussian's quadrature; 0: 65
 	Encoder *features.Encoder `json:"encoder"`          // context to features
 	Layers  []features.Layer  `json:"layers,omitempty"` // features to features; none: linear
 	// z(a) [p], what actions are; nil: action a is row a of the weights
 	Items   *features.Items `json:"items,omitempty"`
-	Weights Matrix          `json:"weights"` // μ [K][d]; with Items W [p][d]
-	Prior   *Prior          `json:"prior,omitempty"`
-	Taught  Hashes          `json:"taught"` // rows that what must be fixed was learned from
-	Chosen  Hashes          `json:"chosen"` // rows that the posterior was trained or chosen on
+	Weights Matrix          `json:"weights"`         // μ [K][d]; with Items W [p][d]
+	Prior   *Prior          `json:"prior,omitempty"` // of the posterior; nil: a point policy
+	Taught  Hashes          `json:"taught"`          // rows that what must be fixed was learned from
+	Chosen  Hashes          `json:"chosen"`          // rows that the posterior was trained or chosen on
 }
 
 // UnmarshalJSON reads a component, strictly.
@@ -117,8 +117,8 @@ func (f *File) HasItems() bool { return len(f.Components) > 0 && f.Components[0]
 
 // Prior is N(Mean, Scale²·I).
 type Prior struct {
-	Scale float64 `json:"scale"`
-	Mean  Matrix  `json:"mean"` // as the weights
+	Scale float64 `json:"scale"` // standard deviation of each weight, above 0
+	Mean  Matrix  `json:"mean"`  // as the weights
 }
 
 // RewardModel predicts rewards, r̂(x, a), from the features of a component.
@@ -152,20 +152,20 @@ type History struct {
 // and Decimals places (0: not rounded so), with the time in seconds if Time; or, with Run,
 // the actions of that many rows before.
 type Fingerprints struct {
-	Digits   int    `json:"digits,omitempty"`
-	Decimals int    `json:"decimals,omitempty"`
-	Time     bool   `json:"time,omitempty"`
-	Run      int    `json:"run,omitempty"`
-	Keys     Hashes `json:"keys"` // sorted: the upper 40 bits of that, 24 of the action's name
+	Digits   int    `json:"digits,omitempty"`   // significant digits that numbers of the context are rounded to
+	Decimals int    `json:"decimals,omitempty"` // places after the point that they are rounded to
+	Time     bool   `json:"time,omitempty"`     // the key includes the time in whole seconds
+	Run      int    `json:"run,omitempty"`      // the key is the actions of as many rows before; 0: the context
+	Keys     Hashes `json:"keys"`               // sorted: the upper 40 bits of that, 24 of the action's name
 }
 
 // Ancestor is a policy that logged rows which taught another.
 type Ancestor struct {
-	Policy       string         `json:"policy"`    // its hash
-	Known        bool           `json:"known"`     // its file was at hand, and says which rows taught it
-	DataHash     string         `json:"data_hash"` // of the log that it was learned from
-	How          string         `json:"how,omitempty"`
-	Seed         uint64         `json:"seed,omitempty"`
+	Policy       string         `json:"policy"`              // its hash
+	Known        bool           `json:"known"`               // its file was at hand, and says which rows taught it
+	DataHash     string         `json:"data_hash"`           // of the log that it was learned from
+	How          string         `json:"how,omitempty"`       // the rows were divided, see History
+	Seed         uint64         `json:"seed,omitempty"`      // of that division
 	Rows         Hashes         `json:"rows,omitempty"`      // that had a part in it
 	Repeats      int            `json:"repeats,omitempty"`   // see History
 	Fingerprints []Fingerprints `json:"witnesses,omitempty"` // see History
@@ -198,10 +198,10 @@ func (h *History) Descend(from ...Ancestor) {
 
 // Versions says what wrote a file.
 type Versions struct {
-	Opl    string `json:"opl"`
-	Commit string `json:"commit,omitempty"`
-	Go     string `json:"go"`
-	System string `json:"system"`
+	Opl    string `json:"opl"`              // version of the module, or devel
+	Commit string `json:"commit,omitempty"` // revision of the source; empty: unknown
+	Go     string `json:"go"`               // version of the compiler
+	System string `json:"system"`           // operating system and processor, such as linux/amd64
 }
 
 // Matrix is rows of numbers, none of them null in JSON.

@@ -17,17 +17,17 @@ import (
 
 // Tree is a policy as questions about columns as they are logged, with propensities at its leaves.
 type Tree struct {
-	Actions []string
-	Floor   float64 // ε, which the leaves' propensities include
-	Hash    string  // of the policy's file
-	Root    *Node
+	Actions []string // names, in the order of the propensities
+	Floor   float64  // ε, which the leaves' propensities include
+	Hash    string   // of the policy's file
+	Root    *Node    // the first question, or the only leaf
 }
 
 // Node is a leaf, or a condition and what follows where it holds and where it does not.
 type Node struct {
 	Propensities []float64 // π(·|x) [K] of a leaf, else nil
 	Condition    Condition // that leads to Yes
-	Yes, No      *Node
+	Yes, No      *Node     // subtrees where Condition holds and where it does not; nil of a leaf
 }
 
 // Condition is a question about a column. Exactly one of its three forms is asked:
@@ -36,11 +36,11 @@ type Node struct {
 //	a text is one of In
 //	a number is missing
 type Condition struct {
-	Column    string
-	AtMost    float64
-	OrMissing bool
+	Column    string   // name in the log
+	AtMost    float64  // threshold of a number
+	OrMissing bool     // a row without the number follows Yes, too
 	In        []string // nil: not asked
-	Missing   bool
+	Missing   bool     // asks only whether the number is missing
 }
 
 // ErrNoTree says that a policy cannot be written as a tree of readable size.

@@ -30,7 +30,7 @@ const (
 
 // LogOptions says how a log is kept. Fsync must be set; zero values of the others are useful.
 type LogOptions struct {
-	Fsync Fsync
+	Fsync Fsync // FsyncEach, FsyncInterval or FsyncNever
 	// MaxBytes limits the file. The log renames a full one to its path and .000001, .000002 and so on, and begins a
 	// new one. 0: no limit.
 	MaxBytes int64

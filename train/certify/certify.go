@@ -138,7 +138,7 @@ type Policy = func(dst []float64, i int) error
 // RewardModel is a model of the reward that makes a bound tighter the better it predicts,
 // and never false.
 type RewardModel struct {
-	Name string
+	Name string // as bounds name it
 	// Predict writes r̂(x, ·) in [0, 1] of the actions offered [Options] to dst, for row i of the log. Many
 	// goroutines call it.
 	Predict func(dst []float64, i int)
@@ -171,8 +171,8 @@ type Bounds struct {
 	KL      float64  `json:"kl"`                 // of the posterior from its prior, nats
 	All     []Bound  `json:"bounds"`             // one, on the risk; records of old have more, the tightest first
 	Gain    *Bound   `json:"gain,omitempty"`     // on R(π) − R(π₀), on the same rows
-	Absurd  string   `json:"absurd,omitempty"`
-	Missing []string `json:"missing"` // kinds that could not be used, and why
+	Absurd  string   `json:"absurd,omitempty"`   // how the rows contradict the assumptions; empty: they do not
+	Missing []string `json:"missing"`            // kinds that could not be used, and why
 	// Of a log with choices: Plays is Σ_i π(a_i|x_i), how often the rows play what the policy would, and
 	// Wanted how often they should for half of their mean reward to be guaranteed; 0: there are too few.
 	Plays  float64 `json:"plays,omitempty"`
@@ -223,12 +223,12 @@ func boundsOf(s *sums, err error) (Bounds, error) {
 // PoolLog is what a log has for a [Pool]: as of Fixed, with the Group, Gamma and Models of the
 // options for its rows.
 type PoolLog struct {
-	Pi       Policy
-	Logged   []float64
-	Log      Log
-	Rows     []int
-	Clusters []int32
-	Gamma    float64
+	Pi       Policy         // as pi of [Fixed]
+	Logged   []float64      // π(a_i|x_i) by row where Pi is nil
+	Log      Log            // rewards and propensities
+	Rows     []int          // of Log, that certify
+	Clusters []int32        // group of each row; nil: rows are independent
+	Gamma    float64        // factor Γ ≥ 1 that propensities are known up to; 0: 1
 	Models   []*RewardModel // the same for all parts, but for the rows that they read
 	Missing  []bool         // see Contrast, in place of that of the options
 }

@@ -9,7 +9,7 @@ import (
 type Chunk struct {
 	Policy Policy         // as pi of [Fixed]; it may have been learned from earlier chunks
 	Models []*RewardModel // likewise; as many in each chunk
-	Rows   []int
+	Rows   []int          // of the log, that certify this policy
 }
 
 // Chunks bounds the risk and the gain of a mixture of policies π_k, of which each was fixed

@@ -10,7 +10,7 @@ import (
 // Estimate is what rows of a log say about a policy by the weights w = π/π₀ of their
 // actions. If the policy was learned from these rows it flatters.
 type Estimate struct {
-	Rows      int     `json:"rows"`
+	Rows      int     `json:"rows"`      // that were read
 	Reward    float64 `json:"reward"`    // Σ w r/Σ w, in [0, 1]
 	SE        float64 `json:"se"`        // √Σ w²(r − reward)²/Σ w
 	Effective float64 `json:"effective"` // effective sample size, (Σ w)²/Σ w² rows

@@ -9,14 +9,14 @@ import (
 // Sums hold all that the bounds at any time need from rows. Those of shards add up to those of the
 // whole log, up to rounding.
 type Sums struct {
-	Delta    float64     `json:"delta"`
-	Gamma    float64     `json:"gamma"`
-	Rows     int         `json:"rows"`
-	Clusters int         `json:"clusters"`
-	Plain    int         `json:"plain"` // rows whose X is that of ls in every kind
-	Risk     [][]float64 `json:"risk"`  // Σ log(1 − ℓX) over clusters, by kind and ℓ; none without rows
-	Gain     [][]float64 `json:"gain"`
-	Missing  []string    `json:"missing"`
+	Delta    float64     `json:"delta"`    // level δ of the bounds
+	Gamma    float64     `json:"gamma"`    // factor Γ that propensities are known up to
+	Rows     int         `json:"rows"`     // that were added up
+	Clusters int         `json:"clusters"` // groups, or rows that have none
+	Plain    int         `json:"plain"`    // rows whose X is that of ls in every kind
+	Risk     [][]float64 `json:"risk"`     // Σ log(1 − ℓX) over clusters, by kind and ℓ; none without rows
+	Gain     [][]float64 `json:"gain"`     // the same of the gain over the logging policy
+	Missing  []string    `json:"missing"`  // kinds of bounds that these rows do not allow, and why
 }
 
 // PoolSums returns the sums from which [Pool] computes its bounds.

@@ -18,7 +18,7 @@ const Index = "{index}"
 type Work struct {
 	Name    string   // of jobs
 	Part    []string // the command of each part, with Index in it
-	Merge   []string
+	Merge   []string // command that puts the parts together
 	Of      int      // parts
 	Options []Option // the engine's own
 	Remote  bool     // what they write goes to a URL, not to a folder that all see

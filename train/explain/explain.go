@@ -33,17 +33,17 @@ type Options struct {
 
 // Explanation says what a policy does on a log. Rewards, gains and losses are in the log's units.
 type Explanation struct {
-	Rows   int      `json:"rows"`        // of the log
-	Judged int      `json:"rows_judged"` // rows by which it is judged: those without a part in it, where there are some
-	Notes  []string `json:"notes,omitempty"`
-	Delta  float64  `json:"delta"` // of the bounds by segment
+	Rows   int      `json:"rows"`            // of the log
+	Judged int      `json:"rows_judged"`     // rows by which it is judged: those without a part in it, where there are some
+	Notes  []string `json:"notes,omitempty"` // what a reader should know about the log
+	Delta  float64  `json:"delta"`           // of the bounds by segment
 
-	Actions []Action `json:"actions"`
+	Actions []Action `json:"actions"` // in the order of the log's actions
 	// Agreement is the mean probability that the policy gives to what was logged.
 	Agreement  float64   `json:"agreement"`
-	Reward     float64   `json:"reward"` // doubly robust estimates, as gains and losses below
-	Gain       float64   `json:"gain"`   // over the logging policy, doubly robust
-	GainSE     float64   `json:"gain_se"`
+	Reward     float64   `json:"reward"`             // doubly robust estimates, as gains and losses below
+	Gain       float64   `json:"gain"`               // over the logging policy, doubly robust
+	GainSE     float64   `json:"gain_se"`            // standard error of Gain
 	Surrogate  Surrogate `json:"surrogate"`          // a tree that plays alike
 	Importance []Column  `json:"importance"`         // the largest loss first
 	Segments   []Segment `json:"segments,omitempty"` // whom it serves
@@ -58,25 +58,25 @@ type Explanation struct {
 
 // Action says how often an action is played.
 type Action struct {
-	Name    string  `json:"name"`
+	Name    string  `json:"name"`    // as the log has it
 	Policy  float64 `json:"policy"`  // share that the policy plays
 	Logging float64 `json:"logging"` // share that was logged
 }
 
 // Column says what the policy loses if a column has the values of other rows.
 type Column struct {
-	Name string  `json:"name"`
+	Name string  `json:"name"` // as the log has it
 	Loss float64 `json:"loss"` // of reward, with values of other rows
-	SE   float64 `json:"se"`
+	SE   float64 `json:"se"`   // standard error of Loss
 }
 
 // Segment holds the gain over the logging policy in the rows of a segment.
 type Segment struct {
-	Column string  `json:"column"`
-	Name   string  `json:"segment"`
-	Rows   int     `json:"rows"`
-	Gain   float64 `json:"gain"`
-	SE     float64 `json:"se"`
+	Column string  `json:"column"`  // that divides the rows
+	Name   string  `json:"segment"` // value or range of the column
+	Rows   int     `json:"rows"`    // how many of the rows judged
+	Gain   float64 `json:"gain"`    // in reward per row, doubly robust
+	SE     float64 `json:"se"`      // standard error of Gain
 	// AtLeast is a lower bound; those of all segments hold together with probability 1 − δ. nil: there is none.
 	AtLeast *float64 `json:"gain_at_least"`
 	rows    []int    // of the log

@@ -133,14 +133,14 @@ func (e *Explanation) cuts(column string) (cuts []float64) {
 
 // Unlike says how many rows have contexts that are unlike those the policy learned from.
 type Unlike struct {
-	Share   float64         `json:"share"` // of the rows that have something of the kind
-	Columns []UnlikeColumns `json:"columns,omitempty"`
+	Share   float64         `json:"share"`             // of the rows that have something of the kind
+	Columns []UnlikeColumns `json:"columns,omitempty"` // those that differ, the largest share first
 }
 
 // UnlikeColumns says how a column differs from the contexts that the policy learned from.
 type UnlikeColumns struct {
-	Name string  `json:"name"`
-	What string  `json:"what"`
+	Name string  `json:"name"`  // as the log has it
+	What string  `json:"what"`  // how the values differ, in words
 	Rows float64 `json:"share"` // of the rows
 }
 

@@ -25,13 +25,13 @@ type Surrogate struct {
 
 // Leaf says what the policy plays in the rows of a leaf.
 type Leaf struct {
-	Where   string  `json:"where"`  // conditions in words
-	Share   float64 `json:"share"`  // of the rows
-	Action  string  `json:"action"` // that the tree plays
-	Policy  float64 `json:"policy"` // mean probability of the action
-	Logging float64 `json:"logging"`
-	Gain    float64 `json:"gain"`
-	SE      float64 `json:"se"`
+	Where   string  `json:"where"`   // conditions in words
+	Share   float64 `json:"share"`   // of the rows
+	Action  string  `json:"action"`  // that the tree plays
+	Policy  float64 `json:"policy"`  // mean probability of the action
+	Logging float64 `json:"logging"` // mean probability of the action under the logging policy
+	Gain    float64 `json:"gain"`    // of the policy over the logging policy, in reward per row
+	SE      float64 `json:"se"`      // standard error of Gain
 }
 
 // readableLeaves bounds the leaves of a policy that is its own surrogate.

@@ -5,9 +5,9 @@ import "math"
 // Histogram counts the values of a column by classes of equal width, or of equal
 // ratio where values span more than a factor of 50.
 type Histogram struct {
-	Title  string    `json:"title"`
-	Edges  []float64 `json:"edges"` // one more than Counts
-	Counts []int     `json:"counts"`
+	Title  string    `json:"title"`  // what the column holds
+	Edges  []float64 `json:"edges"`  // one more than Counts
+	Counts []int     `json:"counts"` // rows by class
 }
 
 // bins counts the classes of a histogram.

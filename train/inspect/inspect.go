@@ -55,14 +55,14 @@ type Finding struct {
 
 // Number is a measured number with its name.
 type Number struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
+	Name  string  `json:"name"`  // what was measured
+	Value float64 `json:"value"` // in the units that Name says
 }
 
 // Action says what the log holds of one action.
 type Action struct {
-	Name     string  `json:"name"`
-	Rows     int     `json:"rows"`
+	Name     string  `json:"name"`               // as the log has it
+	Rows     int     `json:"rows"`               // that logged it
 	Expected float64 `json:"expected,omitempty"` // Σ_i π₀(a|x_i), where all propensities are known
 	Z        float64 `json:"z"`                  // of Rows against Expected, or of Σ 1{a_i = a}/p_i against n
 	Reward   float64 `json:"reward"`             // mean over its rows
@@ -71,10 +71,10 @@ type Action struct {
 
 // Block is a stretch of rows in the order of time.
 type Block struct {
-	Rows       int     `json:"rows"`           // how many
-	From       string  `json:"from,omitempty"` // time of its first row
-	Reward     float64 `json:"reward"`
-	SE         float64 `json:"se"`
+	Rows       int     `json:"rows"`                 // how many
+	From       string  `json:"from,omitempty"`       // time of its first row
+	Reward     float64 `json:"reward"`               // mean over these rows, in the log's units
+	SE         float64 `json:"se"`                   // standard error of Reward
 	Propensity float64 `json:"propensity,omitempty"` // mean of the logged action's
 }
 

@@ -16,17 +16,17 @@ import (
 // Partial is what one shard of a log's files reports about its rows. [Combine] puts the shards
 // together.
 type Partial struct {
-	Shard logs.Shard `json:"shard"`
+	Shard logs.Shard `json:"shard"` // which part of the files this is
 	// what all parts must share: the files, actions, columns, range of rewards and Γ
 	Of       string             `json:"of"`
-	Actions  []string           `json:"actions"`
+	Actions  []string           `json:"actions"`  // names, in the order of the log
 	Columns  map[string]bool    `json:"columns"`  // of contexts that are numbers (true) or names
 	Report   Report             `json:"report"`   // of the shard's rows
 	Complete bool               `json:"complete"` // the rows are well formed: all checks were made
 	Within   float64            `json:"within"`   // Γ as it was given
 	Has      present            `json:"has"`
 	Left     left               `json:"left"`
-	Notes    []string           `json:"notes,omitempty"`
+	Notes    []string           `json:"notes,omitempty"` // what reading the shard found out
 	Summary  *summary           `json:"summary"`
 	Span     span               `json:"span"`
 	Costs    map[string]float64 `json:"costs,omitempty"` // rows of each cost, of up to manyRewards

@@ -9,11 +9,11 @@ import (
 
 // Column says how a column was read.
 type Column struct {
-	Name       string   `json:"name"`
-	Role       string   `json:"role"` // context, or what the log's own columns are
-	Type       string   `json:"type"` // number, text, time or category
-	Min        *float64 `json:"min,omitempty"`
-	Max        *float64 `json:"max,omitempty"`
+	Name       string   `json:"name"`                 // as the file has it
+	Role       string   `json:"role"`                 // context, or what the log's own columns are
+	Type       string   `json:"type"`                 // number, text, time or category
+	Min        *float64 `json:"min,omitempty"`        // smallest number; nil: the column has none
+	Max        *float64 `json:"max,omitempty"`        // largest number; nil: the column has none
 	Missing    int      `json:"missing,omitempty"`    // rows without a value
 	Categories int      `json:"categories,omitempty"` // different values of a category
 }

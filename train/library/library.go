@@ -44,22 +44,22 @@ type Representation struct {
 	Name  string                                                 // in flags and tables
 	Make  func(args []string) (objectives.Representation, error) // of no arguments: the default
 	Check string                                                 // arguments of a small one, for gradient checks
-	About string
+	About string                                                 // one line of help
 }
 
 // Objective is a named constructor.
 type Objective struct {
-	Name       string  // in flags and tables
-	Label      string  // in figures; empty: the name
-	Policy     string  // the family that it is meant for
-	Recipe     bool    // is train.Recipe, and Make is nil
-	OwnWeight  bool    // brings its own weight; runs once, not once per weight
-	Hyper      string  // of objectives with their own weight: the weight whose hyperparameter they take
-	HasLambda  bool    // has the three choices of λ
-	HasPenalty bool    // takes a penalty
-	Penalty    float64 // where none is given
-	Make       func(a Args) objectives.Objective
-	About      string // one line of help
+	Name       string                            // in flags and tables
+	Label      string                            // in figures; empty: the name
+	Policy     string                            // the family that it is meant for
+	Recipe     bool                              // is train.Recipe, and Make is nil
+	OwnWeight  bool                              // brings its own weight; runs once, not once per weight
+	Hyper      string                            // of objectives with their own weight: the weight whose hyperparameter they take
+	HasLambda  bool                              // has the three choices of λ
+	HasPenalty bool                              // takes a penalty
+	Penalty    float64                           // where none is given
+	Make       func(a Args) objectives.Objective // constructor, of the arguments that flags set
+	About      string                            // one line of help
 }
 
 // Args are the arguments of an objective's constructor.
@@ -87,16 +87,16 @@ func (w Weight) Tunable() bool { return !math.IsNaN(w.IPSAt) }
 // Policy is a named constructor. samples is S, 0 for the default; mc asks for
 // Monte Carlo where there is an exact form.
 type Policy struct {
-	Name  string // in flags and tables
-	Make  func(samples int, noise policies.Noise, mc bool) policies.Policy
-	Plays bool // is what a recipe gives, and has no gradient
-	About string
+	Name  string                                                           // in flags and tables
+	Make  func(samples int, noise policies.Noise, mc bool) policies.Policy // noise nil: independent draws
+	Plays bool                                                             // is what a recipe gives, and has no gradient
+	About string                                                           // one line of help
 }
 
 // Noise is a source, named by itself.
 type Noise struct {
 	policies.Noise
-	About string
+	About string // one line of help
 }
 
 func standardObjectives() []Objective {

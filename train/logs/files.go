@@ -35,7 +35,7 @@ type WritableBucket interface {
 
 // Object is a file in a bucket.
 type Object struct {
-	Key  string
+	Key  string    // path within the bucket
 	Size int64     // in bytes; -1: not known before it is read
 	Time time.Time // of its last change
 	Tag  string    // another one for other content, such as the ETag

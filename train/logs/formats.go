@@ -36,8 +36,8 @@ var formats = []format{
 
 // Unpack reads files of a format that another module knows, as JSON Lines.
 type Unpack struct {
-	Magic []string // with one of which each begins: so standard input is known
-	Open  func(r io.Reader) (io.Reader, error)
+	Magic []string                             // with one of which each begins: so standard input is known
+	Open  func(r io.Reader) (io.Reader, error) // gives the file's rows as JSON Lines
 }
 
 // packings lists the endings of packed files, which follow that of the format.

@@ -38,9 +38,9 @@ func (r rounded) Norm(i int) float64 { return norm(r, i) }
 // does. They are Contexts, but most of them are zeros where
 // many actions have a row of their own: who knows the parts need not look at those.
 type ItemRows struct {
-	Values Contexts
-	Own    []int32 // the place of the 1, from Values.Dim(); −1: none. nil: of all
-	Width  int     // of z(a)
+	Values Contexts // features by the encoder, by action
+	Own    []int32  // the place of the 1, from Values.Dim(); −1: none. nil: of all
+	Width  int      // of z(a)
 }
 
 var _ Contexts = ItemRows{}

@@ -62,12 +62,12 @@ type Log struct {
 
 // Origin says what a log was made of, and what is missing or estimated.
 type Origin struct {
-	Estimated  bool // propensities are estimates: nothing may be certified
-	Estimates  *Estimates
-	Skipped    int // bad rows, which were left out
-	LeftOut    int // files of several that could not be read, and were left out with all their rows
-	Files      int // of several: how many there are, those that were left out among them
-	Unrewarded int // decisions without a reward, which were left out: nothing may be certified
+	Estimated  bool       // propensities are estimates: nothing may be certified
+	Estimates  *Estimates // how good the estimates are; nil: propensities were logged
+	Skipped    int        // bad rows, which were left out
+	LeftOut    int        // files of several that could not be read, and were left out with all their rows
+	Files      int        // of several: how many there are, those that were left out among them
+	Unrewarded int        // decisions without a reward, which were left out: nothing may be certified
 
 	// Among is the hash of the catalogue that the rows say they were decided among, as policy files and served logs
 	// know it; "": they do not.

@@ -12,7 +12,7 @@ import (
 // Outcome is another number that decisions led to, beside the reward: a column reward_NAME, better when larger, or
 // cost_NAME, better when smaller. It is no part of a log's Hash, nor of what tells rows apart: it may come late.
 type Outcome struct {
-	Column   string
+	Column   string    // with its prefix, such as cost_latency
 	Values   []float64 // by row, in units of its own; NaN: missing; nil: missing in all rows
 	Range    Units     // what values can be; zero: not said
 	AtRandom bool      // rows that lack it are left out: it is missing at random, given the context

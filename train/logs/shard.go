@@ -9,7 +9,7 @@ import (
 // Shard numbers one of several parts of long work that run apart.
 type Shard struct {
 	Number int `json:"number"` // from 1 to Of
-	Of     int `json:"of"`
+	Of     int `json:"of"`     // how many parts there are
 }
 
 // MostShards bounds the number of shards.

@@ -20,11 +20,11 @@ type Dose struct {
 	Segment string  `json:"segment,omitempty"` // whose rows these are; empty: all
 	Number  float64 `json:"number"`            // the middle of a bin, or an atom
 	From    float64 `json:"from"`              // of the bin in which a number is drawn evenly
-	To      float64 `json:"to"`
-	Value   float64 `json:"value"` // of that, by snips
+	To      float64 `json:"to"`                // equal to From: an atom
+	Value   float64 `json:"value"`             // of that, by snips
 	// Low and High hold the values of all doses with probability 1 − δ.
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+	Low  float64 `json:"low"`  // lower end of the interval
+	High float64 `json:"high"` // upper end of the interval
 	// Point are estimates of the number itself, by kernels; none of an atom, whose value is its own.
 	Point *Kernel `json:"point,omitempty"`
 }
@@ -33,17 +33,17 @@ type Dose struct {
 // square of the bandwidth where rewards are smooth, of the bandwidth at the ends of the range, and of a jump beside
 // one. Nothing is guaranteed of them.
 type Kernel struct {
-	Bandwidth float64 `json:"bandwidth"`
-	IPS       float64 `json:"ips"`
-	SNIPS     float64 `json:"snips"`
-	DR        float64 `json:"dr"` // doubly robust, with the model of the bins
-	SE        float64 `json:"se"` // of DR
+	Bandwidth float64 `json:"bandwidth"` // in the units of the number
+	IPS       float64 `json:"ips"`       // by inverse propensities
+	SNIPS     float64 `json:"snips"`     // by inverse propensities, divided by the sum of the weights
+	DR        float64 `json:"dr"`        // doubly robust, with the model of the bins
+	SE        float64 `json:"se"`        // of DR
 }
 
 // DoseCurve is the dose–response curve of a log of numbers.
 type DoseCurve struct {
-	Rows    int     `json:"rows"`
-	Delta   float64 `json:"delta"`
+	Rows    int     `json:"rows"`    // of the log
+	Delta   float64 `json:"delta"`   // probability that some interval fails
 	Logging float64 `json:"logging"` // mean reward of the log
 	Doses   []Dose  `json:"doses"`   // segment by segment
 	// Point is what the policy of [CurveOptions] would have earned, by Judged rows.

@@ -52,7 +52,7 @@ type Estimator struct {
 // Hyper is a hyperparameter in (Low, High].
 type Hyper struct {
 	Default   func(d *Data) float64 // for these rows
-	Low, High float64
+	Low, High float64               // bounds of the domain (Low, High]
 	// ByCount says that Default reads N and Delta alone: shards of the rows can take it for all rows.
 	ByCount bool
 }

@@ -11,9 +11,9 @@ import (
 
 // Method is a way to an interval at level 1 − δ for a value, a gain or a difference.
 type Method struct {
-	Name, About string
-	Bounded     bool // reads rows that are known to be in an interval: only estimators that are Bounded have it
-	Resamples   bool // reads values of resampled rows
+	Name, About string // as settings name it, and one line of help
+	Bounded     bool   // reads rows that are known to be in an interval: only estimators that are Bounded have it
+	Resamples   bool   // reads values of resampled rows
 
 	of func(t *sample, q quantity) (low, high float64)
 }

@@ -19,8 +19,8 @@ type Model func(dst []float64, i int)
 
 // RewardModel is a way to learn a [Model] from a log.
 type RewardModel struct {
-	Name, About string
-	Learn       func(log *logs.Log, o ModelOptions) (Model, error)
+	Name, About string                                             // as settings name it, and one line of help
+	Learn       func(log *logs.Log, o ModelOptions) (Model, error) // fits the model to the rows of a log
 }
 
 // RewardModels lists those of opl, the default first.

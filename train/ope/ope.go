@@ -69,7 +69,7 @@ type Options struct {
 
 // Estimate holds one estimator's value of one policy.
 type Estimate struct {
-	Estimator string  `json:"method"`
+	Estimator string  `json:"method"`                   // its name
 	Hyper     float64 `json:"hyperparameter,omitempty"` // 0: none
 	Interval
 	Gain   Interval `json:"gain"`             // over the logging policy's mean reward, on the same rows
@@ -90,17 +90,17 @@ func (e Estimate) Label() string {
 type Interval struct {
 	Value float64 `json:"value"` // the estimate
 	SE    float64 `json:"se"`    // its standard error
-	Low   float64 `json:"low"`
-	High  float64 `json:"high"`
+	Low   float64 `json:"low"`   // lower end, at the level of the result
+	High  float64 `json:"high"`  // upper end
 }
 
 // Policy holds the estimates and the guarantee of one target.
 type Policy struct {
-	Name         string     `json:"name"`        // the target's
-	Estimates    []Estimate `json:"estimates"`   // one for each estimator
-	ESS          float64    `json:"ess"`         // (Σωw)²/Σ(ωw)², rows that the weights amount to
-	MeanWeight   float64    `json:"mean_weight"` // Σωw/Σω, 1 in expectation
-	MeanWeightSE float64    `json:"mean_weight_se"`
+	Name         string     `json:"name"`           // the target's
+	Estimates    []Estimate `json:"estimates"`      // one for each estimator
+	ESS          float64    `json:"ess"`            // (Σωw)²/Σ(ωw)², rows that the weights amount to
+	MeanWeight   float64    `json:"mean_weight"`    // Σωw/Σω, 1 in expectation
+	MeanWeightSE float64    `json:"mean_weight_se"` // standard error of MeanWeight
 	Largest      float64    `json:"largest_weight"` // max w
 	Share        float64    `json:"largest_share"`  // of the row of the largest ωw in Σωw
 	// shape of the largest weights: from .7 on no interval is to be trusted; 0: there is no tail
@@ -123,7 +123,7 @@ type Policy struct {
 	// RowsNeeded is how many rows like these would give half of its interval the width
 	// HalfWidth, and 50 effective ones; 0: it cannot be told.
 	RowsNeeded float64 `json:"rows_needed,omitempty"`
-	HalfWidth  float64 `json:"half_width,omitempty"`
+	HalfWidth  float64 `json:"half_width,omitempty"` // what RowsNeeded would give, in units of reward
 	// Guarantee is nil where none exists; why is in Uncertified.
 	Guarantee *provenance.Statement `json:"guarantee,omitempty"`
 	// Guaranteed and GainGuaranteed are what it says of the value and of the gain, see [Result.InUnits].
@@ -134,9 +134,9 @@ type Policy struct {
 
 // Pair is the difference of two targets, first less second, by one estimator.
 type Pair struct {
-	First     string `json:"first"` // the target whose value is the larger if Value > 0
-	Second    string `json:"second"`
-	Estimator string `json:"method"`
+	First     string `json:"first"`  // the target whose value is the larger if Value > 0
+	Second    string `json:"second"` // the target that is subtracted
+	Estimator string `json:"method"` // its name
 	Interval
 	Biased bool `json:"-"` // as the estimator is
 }

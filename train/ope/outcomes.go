@@ -10,11 +10,11 @@ import (
 
 // OutcomeEstimate is the mean of another outcome under a policy, by rows that have it, in its own units.
 type OutcomeEstimate struct {
-	Name   string `json:"name"`
-	Column string `json:"column"`
+	Name   string `json:"name"`   // without the prefix of its column
+	Column string `json:"column"` // reward_NAME or cost_NAME
 	Interval
 	Logging Interval `json:"logging"` // of what logged the same rows
-	Rows    int      `json:"rows"`
+	Rows    int      `json:"rows"`    // that have a value
 }
 
 // outcomes estimates what is required of a target by snips, or by ips for intervals that ask for bounds, on the rows

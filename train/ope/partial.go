@@ -20,17 +20,17 @@ import (
 // estimates are sums of ratios of ΣG, and their standard errors quadratic forms of ΣGGᵀ, so that
 // partial results add up.
 type Partial struct {
-	Shard   logs.Shard      `json:"shard"`
-	Of      string          `json:"of"` // what all shards must share: files, the options, and what the caller adds
-	Rows    int             `json:"rows"`
-	Groups  int             `json:"groups"`
-	Delta   float64         `json:"delta"`
-	Half    float64         `json:"half_width"`
-	Targets []partialTarget `json:"targets"`
-	Sum     []float64       `json:"sum"`    // ΣG [C]
-	Square  []float64       `json:"square"` // ΣGGᵀ, its rows from the diagonal on [C(C+1)/2]
-	Missing []string        `json:"missing,omitempty"`
-	Notes   []string        `json:"notes,omitempty"`
+	Shard   logs.Shard      `json:"shard"`             // which part of the files this is
+	Of      string          `json:"of"`                // what all shards must share: files, the options, and what the caller adds
+	Rows    int             `json:"rows"`              // of the shard
+	Groups  int             `json:"groups"`            // of the shard, or rows that have none
+	Delta   float64         `json:"delta"`             // as in a Result
+	Half    float64         `json:"half_width"`        // as of Options, as a share of the range of rewards
+	Targets []partialTarget `json:"targets"`           // in the order of the columns of Sum
+	Sum     []float64       `json:"sum"`               // ΣG [C]
+	Square  []float64       `json:"square"`            // ΣGGᵀ, its rows from the diagonal on [C(C+1)/2]
+	Missing []string        `json:"missing,omitempty"` // estimators that shards cannot give, and why
+	Notes   []string        `json:"notes,omitempty"`   // what reading the shard found out
 
 	RewardMin float64 `json:"reward_min"` // as in a Result
 	RewardMax float64 `json:"reward_max"`

@@ -11,8 +11,8 @@ import (
 
 // Frontier is a path of policies from what earns the most to what keeps an outcome the best.
 type Frontier struct {
-	Delta  float64 `json:"delta"` // all bounds hold together with probability 1 − δ
-	Points []Point `json:"points"`
+	Delta  float64 `json:"delta"`  // all bounds hold together with probability 1 − δ
+	Points []Point `json:"points"` // from the weight 0 of the outcome to the largest
 }
 
 // Point holds a policy of the path, with what is guaranteed of it.
@@ -21,7 +21,7 @@ type Point struct {
 	// Decision at δ over the number of points M; what it says Together is at δ/(2M), so that all of the path holds.
 	// Nil: see Unproven.
 	Decision *provenance.Decision `json:"decision,omitempty"`
-	Unproven string               `json:"unproven,omitempty"`
+	Unproven string               `json:"unproven,omitempty"` // why there is no Decision; empty: there is one
 	*Learned `json:"-"`
 }
 

@@ -74,9 +74,9 @@ type Options struct {
 	// [logs.Options]
 	Columns map[string]string
 
-	MinESS   float64 // effective sample size that the weights must have; 0: 30, negative: any
-	Force    bool    // learn from a log that cannot be used, too
-	Progress func(train.Progress)
+	MinESS   float64              // effective sample size that the weights must have; 0: 30, negative: any
+	Force    bool                 // learn from a log that cannot be used, too
+	Progress func(train.Progress) // is told how far the training is; nil: nobody
 }
 
 // Trading says how other outcomes count.

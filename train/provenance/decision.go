@@ -21,7 +21,7 @@ import (
 // limits how much the outcome may get worse. A budget limits the mean of a cost.
 type Requirement struct {
 	Name   string // of the outcome: column reward_NAME or cost_NAME
-	Budget bool
+	Budget bool   // it is a budget, not a guardrail
 	// Limit of a guardrail is the most that the outcome may get worse, as a number that is not above 0; of a
 	// budget the most that the mean cost may be. It is in the units of the outcome.
 	Limit float64
@@ -54,7 +54,7 @@ const (
 type Decision struct {
 	Answer  Answer  `json:"answer"`  // ship, harm or undecided
 	Because string  `json:"because"` // in words
-	Delta   float64 `json:"delta"`
+	Delta   float64 `json:"delta"`   // probability that a wrong policy is shipped
 	// RowsNeeded is about how many rows in all would decide, were they like these; 0: it is decided, or the
 	// estimates say that no number would.
 	RowsNeeded int       `json:"rows_needed"`
@@ -63,19 +63,19 @@ type Decision struct {
 
 // Outcome holds one outcome of a decision, in its own units.
 type Outcome struct {
-	Name         string  `json:"name"`
-	Column       string  `json:"column"` // of the log
-	Kind         string  `json:"kind"`   // goal, guardrail or budget
-	Low          float64 `json:"low"`    // what it can be
-	High         float64 `json:"high"`
-	RangeAssumed bool    `json:"range_assumed"` // since all values are 0 or 1
-	Rows         int     `json:"rows"`          // that certify
-	Missing      int     `json:"missing"`       // rows without a value
-	AtRandom     bool    `json:"missing_at_random"`
-	Estimate     float64 `json:"estimate"` // of its mean under the policy, by rows that have it
-	SE           float64 `json:"se"`       // standard error of Estimate
-	Logging      float64 `json:"logging"`  // its mean in the same rows
-	Point        float64 `json:"point"`    // the estimate of what is bounded
+	Name         string  `json:"name"`              // without the prefix of its column; of the goal: reward
+	Column       string  `json:"column"`            // of the log
+	Kind         string  `json:"kind"`              // goal, guardrail or budget
+	Low          float64 `json:"low"`               // what it can be
+	High         float64 `json:"high"`              // upper end of that range
+	RangeAssumed bool    `json:"range_assumed"`     // since all values are 0 or 1
+	Rows         int     `json:"rows"`              // that certify
+	Missing      int     `json:"missing"`           // rows without a value
+	AtRandom     bool    `json:"missing_at_random"` // rows that lack it are left out, as missing at random
+	Estimate     float64 `json:"estimate"`          // of its mean under the policy, by rows that have it
+	SE           float64 `json:"se"`                // standard error of Estimate
+	Logging      float64 `json:"logging"`           // its mean in the same rows
+	Point        float64 `json:"point"`             // the estimate of what is bounded
 	// Bounded says what Bound and Together are bounds on, which must be at least Limit, or at most if it is a cost.
 	Bounded    string  `json:"bounded"`
 	AtMost     bool    `json:"at_most"`     // it is a cost: bounds are from above

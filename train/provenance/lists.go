@@ -323,9 +323,9 @@ func (s *Lists) compared(rows []int, clusters []int32) (f inspect.Finding, ok bo
 
 // Listed says what a statement about lists assumes, and how many lists it is about.
 type Listed struct {
-	Assumption  certify.Assumption `json:"assumption"`
-	Says        string             `json:"says"` // the assumption in words
-	Lists       int                `json:"lists"`
+	Assumption  certify.Assumption `json:"assumption"`   // about how users read a list
+	Says        string             `json:"says"`         // the assumption in words
+	Lists       int                `json:"lists"`        // rows that are lists
 	Slots       int                `json:"slots"`        // of these lists
 	SlotWeights string             `json:"slot_weights"` // how the rewards of slots are weighed
 	Found       string             `json:"found"`        // what the inspection says of the assumption

@@ -21,16 +21,16 @@ import (
 // Partial is what a shard that has read its own files alone says of the policy of a file, at any time: sums over the
 // rows that certify, and what is to be known of the rows of other shards. See [Judge.Partial] and [Conclude].
 type Partial struct {
-	Shard     logs.Shard       `json:"shard"`
-	Of        string           `json:"of"`     // the policy file's hash, the log's files and the options
-	Rows      int              `json:"rows"`   // that certify
-	Sums      certify.Sums     `json:"sums"`   // of the bounds
-	Cost      float64          `json:"cost"`   // Σ c
-	Weight    [5]float64       `json:"weight"` // Σ w, w², w r, w² r, w² r², w = π/π₀
-	Clusters  weights          `json:"clusters"`
-	On        *Circumstances   `json:"on"`
-	Found     *inspect.Partial `json:"found"`
-	Forced    bool             `json:"forced"`
+	Shard     logs.Shard       `json:"shard"`            // which part of the files this is
+	Of        string           `json:"of"`               // the policy file's hash, the log's files and the options
+	Rows      int              `json:"rows"`             // that certify
+	Sums      certify.Sums     `json:"sums"`             // of the bounds
+	Cost      float64          `json:"cost"`             // Σ c
+	Weight    [5]float64       `json:"weight"`           // Σ w, w², w r, w² r, w² r², w = π/π₀
+	Clusters  weights          `json:"clusters"`         // sums over groups of rows
+	On        *Circumstances   `json:"on"`               // where policy and log come from
+	Found     *inspect.Partial `json:"found"`            // inspection of the shard
+	Forced    bool             `json:"forced"`           // findings that forbid a guarantee are passed over
 	Unread    string           `json:"unread,omitempty"` // of the columns that the policy reads, see Unread
 	Groups    bool             `json:"groups"`           // rows of the shard that certify share some
 	RowWeight float64          `json:"row_weight"`       // of each row

@@ -66,7 +66,7 @@ func (j *Judge) Segments(p *policyfile.Policy, segments [][]int, o Options) ([]f
 // Segment holds rows whose contexts have the same value of a column.
 type Segment struct {
 	Name string // the value; "(missing)": none
-	Rows []int
+	Rows []int  // of the log, ascending
 }
 
 // Segmented divides the rows of a log by the values of a column of names, the most frequent value

@@ -19,9 +19,9 @@ type Design interface {
 
 // Matrix is a dense design: row i is Width numbers of Data from i·Stride on.
 type Matrix struct {
-	Width  int
-	Stride int // 0: Width
-	Data   []float64
+	Width  int       // columns
+	Stride int       // 0: Width
+	Data   []float64 // row by row
 }
 
 // Len is the number of rows.
@@ -162,9 +162,9 @@ func (s *Sparse) Scores(dst, theta []float64, columns []uint32, values []float64
 // u_i is row i of Shared, v_i that of Own, and g_i its group; a negative one has no coefficients of its own. θ is
 // θ_0, then θ_0 … θ_{Groups−1} of the groups: [Shared.Width + Groups×Own.Width]. It has one output.
 type Grouped struct {
-	Shared, Own Matrix
-	Group       []int32
-	Groups      int
+	Shared, Own Matrix  // u and v of every row
+	Group       []int32 // g of every row
+	Groups      int     // number of groups
 }
 
 // Len is the number of rows.

@@ -21,10 +21,10 @@ import (
 type Hierarchy struct {
 	X       Matrix  // the last column is 1; its shared coefficient is free
 	Group   []int32 // of each row
-	Groups  int
-	Stratum []int // of each column, from 0 on
-	Family  []int // of each column, from 0 on: strata of one are alike until the rewards say otherwise
-	Threads int
+	Groups  int     // number of groups
+	Stratum []int   // of each column, from 0 on
+	Family  []int   // of each column, from 0 on: strata of one are alike until the rewards say otherwise
+	Threads int     // that compute at once; 0: one. The result is the same for any number
 }
 
 // Scales are standard deviations by column, of the shared coefficients and of those of the groups.

@@ -56,39 +56,39 @@ type Options struct {
 
 // Summary counts what was joined.
 type Summary struct {
-	Decisions  int           `json:"decisions"`  // of the served log, without duplicates left out
-	Joined     int           `json:"written"`    // those filled in included
-	Others     int           `json:"others"`     // of other policies or catalogues than the one asked for: left out
-	Young      int           `json:"young"`      // decisions that are not old enough: left out
-	Late       int           `json:"late"`       // rewards that came too late to count: as if there were none
-	Waits      *Waits        `json:"waits"`      // between decisions and rewards; nil: rewards have no times
-	Missing    int           `json:"missing"`    // without a reward: dropped, or filled in
-	Orphans    int           `json:"orphans"`    // rewards without a decision
-	Left       int           `json:"duplicates"` // left out
-	Torn       int           `json:"torn_bytes"` // of last lines without an end
-	Zeros      int           `json:"zero_bytes"` // left out
-	Copies     int           `json:"copies"`     // lines equal to others, left out
-	Bad        int           `json:"bad"`        // lines that could not be read, left out
-	Plain      int           `json:"unchecked"`  // lines without a checksum
-	NoChance   int           `json:"no_chance"`  // decisions with an action of propensity 0
-	Policies   []logs.Logger `json:"policies"`   // that decided, by their hashes, with the number of their logs
-	From       time.Time     `json:"from"`
-	To         time.Time     `json:"to"`
+	Decisions  int           `json:"decisions"`          // of the served log, without duplicates left out
+	Joined     int           `json:"written"`            // those filled in included
+	Others     int           `json:"others"`             // of other policies or catalogues than the one asked for: left out
+	Young      int           `json:"young"`              // decisions that are not old enough: left out
+	Late       int           `json:"late"`               // rewards that came too late to count: as if there were none
+	Waits      *Waits        `json:"waits"`              // between decisions and rewards; nil: rewards have no times
+	Missing    int           `json:"missing"`            // without a reward: dropped, or filled in
+	Orphans    int           `json:"orphans"`            // rewards without a decision
+	Left       int           `json:"duplicates"`         // left out
+	Torn       int           `json:"torn_bytes"`         // of last lines without an end
+	Zeros      int           `json:"zero_bytes"`         // left out
+	Copies     int           `json:"copies"`             // lines equal to others, left out
+	Bad        int           `json:"bad"`                // lines that could not be read, left out
+	Plain      int           `json:"unchecked"`          // lines without a checksum
+	NoChance   int           `json:"no_chance"`          // decisions with an action of propensity 0
+	Policies   []logs.Logger `json:"policies"`           // that decided, by their hashes, with the number of their logs
+	From       time.Time     `json:"from"`               // time of the first decision
+	To         time.Time     `json:"to"`                 // time of the last decision
 	MeanReward float64       `json:"mean_reward"`        // of the decisions with a reward
 	Outcomes   []Known       `json:"outcomes,omitempty"` // other outcomes
 }
 
 // Known is how many of the decisions that were written have an outcome, by its column.
 type Known struct {
-	Column string `json:"column"`
-	Rows   int    `json:"rows"`
+	Column string `json:"column"` // with its prefix, such as cost_latency
+	Rows   int    `json:"rows"`   // decisions that have a value
 }
 
 // Waits are seconds between decisions and their rewards: half, 99 % and all came within them.
 type Waits struct {
 	Half float64 `json:"half"` // seconds
-	Most float64 `json:"most"`
-	All  float64 `json:"all"`
+	Most float64 `json:"most"` // within which 99 % of the rewards came
+	All  float64 `json:"all"`  // within which every reward came
 }
 
 // line is a line of a served log.
