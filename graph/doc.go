@@ -13,11 +13,11 @@
 // to the parameters, drops whatever neither the cost, its gradients nor a
 // named term needs, and returns a [Program].
 //
-// The program is a plan of steps over Gorgonia's graph. Rowwise operations over as
-// many rows, elementwise ones and reductions of rows among them, form one step,
-// which takes them together through a few rows at a time, so that what passes
-// between them stays in the processor's cache; equal operations on equal operands
-// are computed once; what is cheap to compute again is not kept. Float32 runs on
+// The program is a plan of steps over Gorgonia's graph. Rowwise operations over the
+// same number of rows form one step, elementwise operations and reductions of rows
+// included. A step takes a few rows at a time through all its operations, so that
+// what passes between them stays in the processor's cache. Equal operations on equal
+// operands are computed once. What is cheap to compute again is not kept. Float32 runs on
 // the vector kernels of the package simd. Neither plan nor threads change the
 // result: sums are never reordered.
 //

@@ -198,10 +198,10 @@ func (p *Program) FeedSparse(name string, row func(i int, val []float32, at []in
 
 // FeedRows feeds a matrix by its rows where they lie in memory: row returns that of row i, at least as long
 // as the matrix is wide, or nil, and is called once for each row, in their order. Runs may read them until
-// the input is fed again: they must not change till then. FeedRows reports false, and the input has then
-// still to be fed, where a row is nil, or where the program does more with it than multiply without its
-// zeros, where the first rows have many, or else with few columns; on a processor without vector kernels; in
-// float64. Results are those of the matrix in full, to the bit.
+// the input is fed again: they must not change till then. FeedRows reports false if a row is
+// nil, in float64, without vector kernels, or if the program does more with the matrix than multiply: without
+// its zeros if the first rows have many, else with few columns. The input must then be fed in another way.
+// Results equal those of the full matrix to the bit.
 func (p *Program) FeedRows(name string, row func(i int) []float32) bool {
 	in := p.g.input(name)
 	if in == nil || in.compressed == nil || !p.used[in.node] {

@@ -19,7 +19,7 @@ type ConvNet struct {
 	Dropout                 float64   // behind each of these, in [0, 1)
 }
 
-// Kernels are so many kernels of Size×Size pixels.
+// Kernels are Number kernels of Size×Size pixels each.
 type Kernels struct{ Number, Size int }
 
 // Conv is a network of convolutions ([Problem.Conv]) with relu, each followed by the maximum over squares

@@ -7,10 +7,10 @@ import "opl/graph"
 //
 //	−mean_i r_i/h(π₀(a_i|x_i))·log π(a_i|x_i) + λ‖θ − θ₀‖²
 //
-// r = −c, λ ≥ 0. As π ≥ q(1 + log(π/q)) for any q, it bounds the estimate of the reward by ŵ from below, but
-// for constants, around a policy with π(a_i|x_i) the same at all rows; unlike that estimate it is concave in
-// the scores, which finds the good policies of many actions where the gradient of π is nearly 0 for almost
-// all of them. It needs the propensity of the logged action alone. Weights that are not linear are an
+// r = −c, λ ≥ 0. As π ≥ q(1 + log(π/q)) for any q, it bounds the estimate of the reward by ŵ from below,
+// but for constants, around a policy with π(a_i|x_i) the same at all rows. Unlike that estimate it is concave
+// in the scores. So it finds good policies of many actions, where the gradient of π is nearly 0 for almost
+// all actions. It needs the propensity of the logged action alone. Weights that are not linear are an
 // [*UnfitError]. Aouali & Sakhi (2025).
 func WeightedLikelihood(lambda float64) Objective {
 	return func(p Problem) graph.Expr {

@@ -13,9 +13,9 @@ import (
 // hypercube. Each example and each refill is scrambled anew, each point is
 // standard normal by itself.
 //
-// The direction numbers are those of Joe & Kuo (2008); the scrambling is the
-// hash of Laine & Karras (2011) in the form of Vegdahl (2021), after a random
-// digital shift, which makes each point exactly uniform on the multiples of 2⁻³²
+// The direction numbers are by Joe & Kuo (2008). The scrambling is the hash of
+// Laine & Karras (2011) in the form of Vegdahl (2021), after a random digital
+// shift. The shift makes each point exactly uniform on the multiples of 2⁻³²
 // before it is mapped to a normal one. Above 21 dimensions pairs of Sobol'
 // coordinates repeat each other and a Latin hypercube measures better; so it
 // does for few draws by a little, see BenchmarkNoise in package objectives.

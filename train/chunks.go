@@ -23,9 +23,9 @@ type Chunked struct {
 // but the last teach, too. What is certified is the mixture of these policies, see
 // [certify.Chunks]. Certifying is not used.
 //
-// Of c it uses the prior's mean as the start, the epochs (half of them) and learning rate of the learners, batch size,
-// seed, element type, δ and progress; progress and epochs of chunks after the first have stages such as "chunk 2,
-// prior". The judge is that of the log; nil: bounds are computed, and nothing is certified.
+// Of c it uses the prior's mean as the start, half of the epochs, learning rate, batch size, seed, element type, δ and
+// progress. Progress and epochs of chunks after the first have stages such as "chunk 2, prior". The judge is the
+// log's; nil: bounds are computed, and nothing is certified.
 func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config,
 	chunks [][]int) (*Chunked, error) {
 	if r.Teaching == nil || len(chunks) == 0 {

@@ -21,10 +21,10 @@ import (
 //
 //	r̂(x, a) = σ(Σ_m w_m s_ma(x)),   w_m ≥ 0,
 //
-// a mixture of several kinds of scores s_m, and plays the action whose r̂ is the largest. The kinds are linear,
-// additive (linear in pieces of the numbers, too) and quadratic (in products of two features, too) logistic regressions
-// with a part that all actions share and one of each, see [regress.Hierarchy], and gradient boosted trees, whose number
-// is chosen by folds. So are the weights w_m, by the log-loss of folds that the scores were not learned from.
+// a mixture of several kinds of scores s_m, and plays the action whose r̂ is the largest. Three kinds
+// are logistic regressions with a part that all actions share and a part of each, see [regress.Hierarchy]: linear,
+// additive (in pieces of the numbers, too) and quadratic (in products of two features, too). The fourth is gradient
+// boosted trees. Folds choose their number, and the weights w_m by the log-loss of rows that taught no score.
 //
 // What was chosen is kept: later rows of the same log are learned from without choosing again, until there are
 // twice as many.

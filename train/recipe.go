@@ -271,10 +271,10 @@ func choose(rows, tried []int, all []candidate, risk func(learned [][]Share, at 
 }
 
 // LearnPrior learns the mean of a prior from some rows of a log, starting at c's
-// prior, at c's learning rate falling linearly to 0, with c's epochs. Of two ways,
-// the heuristic with Clip(n^(−1/4)) and the likelihood of the rewards, it takes the
-// one whose policy, learned on four fifths of the rows, has the lower risk on the
-// last fifth by logarithmic smoothing; then it learns from all of them. The prior
+// prior, at c's learning rate falling linearly to 0, with c's epochs. It compares two
+// ways on four fifths of the rows: the heuristic with Clip(n^(−1/4)) and the likelihood
+// of the rewards. It takes the way whose policy has the lower risk on the last fifth by
+// logarithmic smoothing, and learns from all rows. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
 	risk := func(learned [][]Share, at int, rows []int) (float64, error) {

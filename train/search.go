@@ -41,8 +41,8 @@ func (s *Search) Consider(q policies.Posterior) (best bool, err error) {
 }
 
 // FitScales trains c's objective on the search's rows, from c's prior at each of
-// some scales, and keeps the posterior of the best guarantee, for which choice δ pays; with a single scale and
-// without a judge that one, of which nothing is computed. follow, if not nil, is told of each training: it
+// some scales, and keeps the posterior of the best guarantee. δ is divided to pay for the choice. With a single
+// scale and no judge it keeps the one posterior and computes no bound. follow, if not nil, is told of each training: it
 // may set c.Epoch, and says what to keep of its result. It returns the place of the best
 // among the scales, its result, and the seconds of all trainings.
 func (s *Search) FitScales(ctx context.Context, c Config, scales []float64,

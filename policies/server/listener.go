@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// limited accepts at most so many connections at a time, and so many of one address: one client must not keep others
-// out. It answers further connections with 503 and closes them.
+// limited limits the connections at a time, in all and from one address: one client must not keep others out. It answers further connections with 503 and closes them.
 type limited struct {
 	net.Listener
 	most, each int

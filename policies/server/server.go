@@ -14,11 +14,11 @@
 //
 // The action is counted from 0, and propensities has those of all actions in the
 // order of the policy file; "unknown", where it is there, counts the names and
-// categories of the context that the policy does not know. What is wrong with a
-// request is answered as {"error": …}, starting with the field: 400; 401 without a token; 403 for another
-// site's page; 404 and 405 for paths and methods, 408 for a body too slow, 409 for an id that was asked for
-// with another context, 413 for a body too large, 415 for one that is not JSON, 503 with more requests or
-// connections than allowed, and when the decision cannot be logged.
+// categories of the context that the policy does not know. The server answers a bad
+// request with {"error": …}, which begins with the field, and status 400. Other statuses are 401 without a
+// token, 403 for another site's page, 404 and 405 for paths and methods, 408 for a slow body, 413 for a large
+// body and 415 for a body that is not JSON. 409 says that the id was asked for with another context. 503 says
+// that requests or connections exceed their limit, or that the decision cannot be logged.
 //
 // A line of the log, here in several:
 //

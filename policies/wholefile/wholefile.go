@@ -30,7 +30,7 @@ type File struct {
 }
 
 // Create begins a file that is to be at path. Its mode is that of the file there, which it
-// will replace, or else 0666; mode, unless 0, goes before both. The umask is honoured but
+// will replace, or else 0666; mode, unless 0, takes precedence. The umask is honoured but
 // for what is replaced.
 func Create(path string, mode fs.FileMode) (*File, error) {
 	var keep fs.FileMode
@@ -129,8 +129,8 @@ func (f *File) Abort() error {
 	return err
 }
 
-// Open opens a regular file of at most so many bytes for reading. It refuses pipes and devices, without waiting for what
-// they would give, and larger files.
+// Open opens a regular file for reading. It refuses files larger than most bytes, and pipes and devices, without
+// waiting for what they would give.
 func Open(path string, most int64) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

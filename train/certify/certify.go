@@ -55,16 +55,16 @@
 //
 //	ℓ_j = most·2^(−j), w_j ∝ 1/(j+1), j = 0…20, most = 1, of the gain 1/2
 //
-// every kind keeps its share, and is ls on rows whose propensities are not all known;
-// models are clipped as for Γ ≥ 1.01, so that a Γ that is raised up to there after a look
-// can only raise X; a cluster must be complete when it is counted.
+// Every kind keeps its share, and is ls on rows whose propensities are not all known.
+// Models are clipped as for Γ ≥ 1.01: a Γ that is raised up to 1.01 after a look can only
+// raise X. A cluster must be complete when it is counted.
 //
 // # Rows that depend
 //
-// Rows of a group may depend on one another, groups may not. Then n is the number of groups, the
-// mean of Σ_a πX over a group takes the place of a row's, and Σ_i (1/m_g) Σ_a π_Q log(1 − ℓX_ia)
-// that of the sum over rows, m_g the rows of the group (concavity). What is bounded is the
-// mean over groups of the groups' mean risk.
+// Rows of a group may depend on one another, groups may not. Then n is the number of groups, and the
+// mean of Σ_a πX over a group replaces a row's. Σ_i (1/m_g) Σ_a π_Q log(1 − ℓX_ia), with m_g rows
+// in the group, replaces the sum over rows (concavity). The bound is on the mean over groups of
+// the groups' mean risk.
 //
 // # Propensities known up to a factor
 //
@@ -292,8 +292,8 @@ func fixed(pi Policy, logged []float64, log Log, rows []int, o Options) (*sums, 
 }
 
 // Posterior bounds the risk and the gain of π_Q, the mixture of policies of a family
-// under the posterior q, from rows of an encoded log that did not take part in choosing q's
-// prior (they may have been used to choose q itself). A π_Q that is known by draws alone is
+// under the posterior q, from rows of an encoded log. The rows must have had no part in choosing
+// q's prior; they may have been used to choose q itself. A π_Q that is known by draws alone is
 // sampled with o.Draws a row, of which half of each δ pays for the error (Hoeffding, over rows,
 // draws and ℓ).
 func Posterior(pol propensity.Family, q propensity.Posterior, log Encoded, rows []int, o Options) (Bounds, error) {

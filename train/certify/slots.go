@@ -244,8 +244,8 @@ func Marginals(p, first []float64, at []int) ([][]float64, bool) {
 	return out, true
 }
 
-// Pseudoinverse returns the weight W of a list in the estimate W Σ_l α_l r_l of what a policy's list earns,
-// unbiased where the reward of a list is a sum of terms that depend on an action and its slot each. W is the only
+// Pseudoinverse returns the weight W of a list in the estimate W Σ_l α_l r_l of what a policy's list earns. The
+// estimate is unbiased if a list's reward is a sum of terms, each of one action and its slot. W is the only
 // such sum itself with E₀[W 1(a at l)] = π(a at l|x) for all a and l; its mean is 1, and it may be negative. Of
 // lists that were drawn evenly among K actions, with q_l(a) = π(a at l|x) and Q(a) = Σ_l q_l(a),
 //

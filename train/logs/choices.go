@@ -25,8 +25,8 @@ type Choices struct {
 // Sets reports that rows offer sets of actions of their own, and not all K.
 func (l *Log) Sets() bool { return l.Choices != nil && l.Choices.First != nil }
 
-// Options is how many actions row i offers, K unless the log has sets. What is by action,
-// π(·|x_i) and π₀(·|x_i), is so many numbers, in the order in which the row offers them.
+// Options returns how many actions row i offers, K unless the log has sets. π(·|x_i) and
+// π₀(·|x_i) have this many numbers, in the order in which the row offers the actions.
 func (l *Log) Options(i int) int {
 	if l.Sets() {
 		return int(l.Choices.Count[i])

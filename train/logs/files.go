@@ -56,10 +56,10 @@ type file struct {
 	source source      // what was read
 }
 
-// Files are the files that an argument names: the file itself; of a folder all files in it, and in
-// folders in it, whose names say that they are logs (all, if the options say the format); of a pattern, such as
-// logs/dt=2026-11-*/*.parquet, what it fits, folders included, where ** is any number of folders; of a URL the same
-// within a bucket that o.Bucket opens. Names that begin with . or _ are passed over, if the pattern does not begin
+// Files are the files that an argument names. A folder stands for all files in it and in its folders whose names say
+// that they are logs, or for all files if the options give the format. A pattern, such as logs/dt=2026-11-*/*.parquet,
+// stands for what it fits, folders included; ** is any number of folders. A URL is read alike, within a bucket that
+// o.Bucket opens. Names that begin with . or _ are passed over, if the pattern does not begin
 // so. They are in the order of their names, byte by byte. A file of the name of a pattern is that file. Of n shards,
 // each has about an n-th of the files, which follow one another.
 type Files struct {

@@ -66,7 +66,7 @@ type held struct {
 }
 
 // Hold returns contexts with their norms in memory, and their vectors of 32 bits, too, each if they
-// take so many bytes at most: training reads them again and again, in any order. All other numbers
+// take at most the given number of bytes: training reads them again and again, in any order. All other numbers
 // are x's own. Rows32 are not copied.
 func Hold(x Contexts, bytes int) Contexts {
 	n, d := x.Len(), x.Dim()
@@ -101,9 +101,9 @@ func Hold(x Contexts, bytes int) Contexts {
 	return h
 }
 
-// Read returns the log with its rows' vectors of 32 bits in memory, if they take so many bytes at most, where [Hold] had
-// no room for those of all rows: a training reads them again and again, in any order, and here they are read once, in the
-// order in which they lie.
+// Read returns the log with its rows' vectors of 32 bits in memory, if they take at most the given bytes. Use it where
+// [Hold] cannot keep the vectors of all rows: training reads vectors again and again, in any order, and Read reads them
+// once, in the order in which they lie.
 func (l *Log) Read(bytes int) *Log {
 	if x, ok := l.X.(*held); !ok || x.rows.Data != nil || l.Len() > bytes/(4*max(1, l.Dim())) {
 		return l

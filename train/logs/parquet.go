@@ -14,9 +14,9 @@ import (
 )
 
 // parquetReader reads a Parquet file, row group by row group. Columns of the schema are
-// scalars, nullable or not; context and propensities may be lists of numbers, context also
-// a map of numbers by name or a group of named values; a field of rows that are no log's may
-// be a scalar or a list.
+// scalars, nullable or not. Context and propensities may be lists of numbers. Context may also
+// be a map of numbers by name or a group of named values. In rows that are no log's a field
+// may be a scalar or a list.
 type parquetReader struct {
 	*table
 	leaves []*leaf

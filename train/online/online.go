@@ -13,9 +13,9 @@
 //
 // A bound with such a model also assumes that clusters are drawn independently
 // of one another, but for what logged them. A file may be in any order (by
-// reward, say), so clusters are shuffled by a fixed seed; but where the log names the policies
-// that logged its rows, clusters of one come after those of one whose rows begin earlier, as
-// policies are learned from rows before. A single policy that changed with its own rows, as of a
+// reward, say), so clusters are shuffled by a fixed seed. If the log names the policies that
+// logged its rows, their clusters come in the order in which the policies' rows begin, because
+// a policy is learned from rows before its own. A single policy that changed with its own rows, as of a
 // learner that is updated after each, needs its versions named for this to be exact.
 package online
 

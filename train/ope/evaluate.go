@@ -13,11 +13,11 @@ import (
 )
 
 // Evaluate estimates the value of every target by every estimator. It reads the
-// columns of the log, not its contexts: those are the targets' and the model's
-// business. Errors: columns that are missing or outside of their ranges, fewer than two
-// rows or groups, probabilities of a target that are none, an estimator without a name
-// or that comes twice, a hyperparameter outside of its domain, and estimates that are
-// not finite.
+// columns of the log, not its contexts: targets and the model read
+// them. Errors: columns that are missing or outside of their ranges, fewer than two rows
+// or groups, a target whose numbers are no probabilities, and an estimator without a name
+// or given twice. A hyperparameter outside of its domain and an estimate that is not
+// finite are errors, too.
 func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 	if log.Lists != nil {
 		return evaluateLists(log, targets, o)

@@ -31,9 +31,9 @@ func RewardModels() []RewardModel {
 	}
 }
 
-// Averaged learns a model for each of so many seeds of folds and averages what they predict, so
-// that estimates depend less on how rows were dealt into folds. Every prediction stays one of
-// models that have not seen the row.
+// Averaged learns a model for each of several seeds of folds and averages their predictions, so
+// that estimates depend less on how rows were dealt into folds. No model predicts a row that
+// taught it.
 func (m RewardModel) Averaged(seeds int) RewardModel {
 	out := m
 	out.Learn = func(log *logs.Log, o ModelOptions) (Model, error) {
@@ -201,8 +201,8 @@ func (t *sample) reweigh(more []float64) error {
 	return nil
 }
 
-// Folds deals the rows of a log into so many parts, groups whole: fold[i] is that of row i. Models
-// that are cross-fitted with the same seed are learned by these folds. Errors: fewer than 2 folds,
+// Folds deals the rows of a log into folds, groups whole: row i is in fold[i]. Models that are
+// cross-fitted with the same seed use these folds. Errors: fewer than 2 folds,
 // or more than 255.
 func Folds(log *logs.Log, folds int, seed uint64) (fold []uint8, err error) {
 	if folds < 2 || folds > 255 {

@@ -22,7 +22,7 @@ var divisions = []int{4, 8, 16, 32}
 
 // Division says what windows of one width earn, by rows that teach.
 type Division struct {
-	Bins  int     `json:"intervals"` // windows that the range has room for
+	Bins  int     `json:"intervals"` // windows that the range is divided into
 	Value float64 `json:"value"`     // estimated reward of the policy that plays the best window
 	Error float64 `json:"error"`     // standard error of that by weights of as many rows as certify
 }

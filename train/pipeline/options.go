@@ -57,7 +57,7 @@ type Options struct {
 	// own in W, beside what it is described by, where rows offer sets or actions have features. 0:
 	// 100, or 1 where actions have no features; negative: none has.
 	Own int
-	// Bins are how many windows of one width a range of actions that are numbers may have room for, from which one
+	// Bins are how many windows of one width a range of actions that are numbers may be divided into, from which one
 	// is chosen on rows that teach; the range is divided into as many bins as the most. nil: 4, 8, 16 and 32.
 	Bins []int
 	Trading

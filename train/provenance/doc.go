@@ -3,10 +3,10 @@
 // Use it wherever a policy file meets a log: a [Judge] refuses rows that had a part in
 // the policy, and logs that contradict what the bounds assume.
 //
-// A bound holds if what it assumes fixed (the prior, the encoder, the layers, the reward
-// model, or a policy as a whole) was fixed before the rows that certify were seen, if
-// these rows are independent and alike, and if their propensities are true. A [Judge]
-// looks at each of the three, for a log, whichever way a policy came to it:
+// A bound assumes that the prior, the encoder, the layers and the reward model, or a whole
+// policy, were fixed before the rows that certify were seen. It also assumes that these rows
+// are independent and alike, and that their propensities are true. A [Judge] checks the
+// three assumptions for a log, whichever way a policy came to it:
 //
 //	Judge.Posterior      a posterior that was learned in memory, on rows of the log
 //	Judge.Chunks         a mixture of policies, each taught by rows before those that certify it

@@ -112,7 +112,7 @@ func Segmented(log *logs.Log, column string) ([]Segment, error) {
 	return out, nil
 }
 
-// Largest keeps the largest segments and joins the others to one, so that at most so many are left.
+// Largest keeps the largest segments and joins the others to one. It returns no more than most segments.
 func Largest(all []Segment, most int) []Segment {
 	slices.SortStableFunc(all, func(a, b Segment) int { return cmp.Compare(len(b.Rows), len(a.Rows)) })
 	if len(all) <= most {

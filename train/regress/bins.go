@@ -149,7 +149,7 @@ func frequent(sample Matrix, members []int32, most int) []int32 {
 
 // Cuts are those between the bins of values, which it sorts: between all that differ where these are few, else at
 // quantiles. A value of more rows than a bin should have gets a bin of its own, such as the 0 of a feature that
-// most rows do not have, and the rest is cut as if these rows were not there.
+// most rows lack. The rest is cut as if these rows were not there.
 func Cuts(values []float64, bins int) (cuts []float64) {
 	slices.Sort(values)
 	var distinct []float64

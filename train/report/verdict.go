@@ -47,9 +47,9 @@ const (
 
 // Comparison is one mean difference, pooled over cells and clustered by seed.
 //
-// The difference of a seed is the mean over all cells (of a data set, η₀ and what
-// else is held equal) of the difference between the two sides; the estimate is the
-// mean m̄ of the S seeds' differences, and the interval
+// The difference of a seed is the mean difference between the two sides over all
+// cells (of a data set, η₀ and what else is held equal). The estimate is the mean m̄
+// of the S seeds' differences, and the interval
 //
 //	m̄ ± t_{0.975, S−1} s/√S
 //

@@ -169,7 +169,7 @@ func (a Axis) At(v float64) float64 {
 	return (v - a.Min) / (a.Max - a.Min)
 }
 
-// Axes returns the axes of one panel of the figure, with at most so many ticks. Panels share the range
+// Axes returns the axes of one panel of the figure, with at most mostX and mostY ticks. Panels share the range
 // of y unless OwnY.
 func (d Figure) Axes(p *Panel, mostX, mostY int) (x, y Axis) {
 	x, y = newAxis(p.LogX), newAxis(p.LogY)

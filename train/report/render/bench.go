@@ -16,10 +16,10 @@ import (
 	"opl/train/report/table"
 )
 
-// Bench prints a result in a format. Text and Markdown have biases in hundredths of the reward,
-// variances and mean squared errors in their squares, ± standard errors over seeds; that of the
-// variance is about the MSE's less the bias's part, and Text, in 80 columns, leaves it out. CSV has
-// numbers as they are.
+// Bench prints a result in a format. Text and Markdown give biases in hundredths of the reward,
+// variances and mean squared errors in their squares, ± standard errors over seeds. The variance's
+// error is about the MSE's less the bias's part; Text, in 80 columns, leaves it out. CSV gives plain
+// numbers.
 func Bench(w io.Writer, f table.Format, r bench.Result) error {
 	switch f {
 	case table.CSV:
