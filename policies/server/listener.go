@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// limited limits the connections at a time, in all and from one address: one client must not keep others out. It answers further connections with 503 and closes them.
+// limited limits the connections at a time, in all and from one address: one client must not keep others out. It
+// answers further connections with 503 and closes them.
 type limited struct {
 	net.Listener
 	most, each int

@@ -28,8 +28,8 @@ func bracket(gamma float64) float64 {
 	return end
 }
 
-// Strength returns the largest Γ, rounded down to .001 and at most 10, at which [Fixed] shows that the policy is better:
-// its upper bound on the gain in risk is below 0. It returns 0 if that is not shown at the Γ of the options.
+// Strength returns the largest Γ, rounded down to .001 and at most 10, at which [Fixed] shows that a fixed policy is
+// better: its upper bound on the gain in risk is below 0. It returns 0 if [Fixed] does not show it at the options' Γ.
 //
 // It may be read off the rows: whatever the true Γ is, with probability 1 − δ/2 the strength is below it, or
 // the policy better. In a bracket (see the package comment) X of each row increases in Γ, and with it the bound:
