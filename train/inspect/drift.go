@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -46,28 +47,38 @@ func (l *log) drift() {
 // weekly reports that the rewards of blocks differ no more than the time of the week lets them, in quarters of days, in
 // a log of two weeks or more: a mean over whole weeks is what the next weeks will be, too.
 func (l *log) weekly(blocks int) bool {
-	const quarter, week = int64(6 * time.Hour), 28
-	if l.Time == nil || l.Time[l.rowAt(l.n-1)]-l.Time[l.rowAt(0)] < 2*week*quarter {
+	usual := l.ofWeek()
+	if usual == nil {
 		return false
-	}
-	var reward, rows [week]float64
-	begin := l.Time[l.rowAt(0)]
-	part := func(i int) int64 { return (l.Time[i] - begin) / quarter % week }
-	for i, c := range l.Cost {
-		d := part(i)
-		reward[d], rows[d] = reward[d]-c, rows[d]+1
 	}
 	between, within := 0.0, 0.0
 	for b := range blocks {
 		rest, n := 0.0, 0.0
 		for _, i := range l.inTime((b*l.n+blocks-1)/blocks, ((b+1)*l.n+blocks-1)/blocks) {
-			d := part(i)
-			r := -l.Cost[i] - reward[d]/rows[d]
+			r := -l.Cost[i] - usual(i)
 			rest, within, n = rest+r, within+r*r, n+1
 		}
 		between += rest * rest / n
 	}
 	return distuv.ChiSquared{K: float64(blocks - 1)}.Survival(between/within*float64(l.n)) > .05
+}
+
+const quarters = 28 // of days, in a week
+
+// ofWeek returns the mean reward at a row's time of the week, or nil if there are no times, or less than two weeks.
+func (l *log) ofWeek() func(i int) float64 {
+	const quarter = int64(6 * time.Hour)
+	if l.Time == nil || l.Time[l.rowAt(l.n-1)]-l.Time[l.rowAt(0)] < 2*quarters*quarter {
+		return nil
+	}
+	var reward, rows [quarters]float64
+	begin := l.Time[l.rowAt(0)]
+	part := func(i int) int64 { return (l.Time[i] - begin) / quarter % quarters }
+	for i, c := range l.Cost {
+		d := part(i)
+		reward[d], rows[d] = reward[d]-c, rows[d]+1
+	}
+	return func(i int) float64 { return reward[part(i)] / rows[part(i)] }
 }
 
 // span holds what drift reads from a stretch of rows.
@@ -416,7 +427,7 @@ func (l *log) lastRows() {
 }
 
 // autocorrelation tests whether a row's reward says something of the next one's,
-// in the order of time, within the blocks of drift: the self-normalized mean of
+// in the order of time, within the blocks of drift, and but for the time of the week: the self-normalized mean of
 // e_t e_{t+1}, whose spread is taken as what independence implies where that is more
 // (rare rewards), over rows of different groups. At level alpha, and a correlation above 0.02, it is doubtful.
 func (l *log) autocorrelation() {
@@ -424,7 +435,18 @@ func (l *log) autocorrelation() {
 		return
 	}
 	blocks := len(l.report.Blocks)
-	e := l.withoutSlots(func(t, i int) float64 { return -l.Cost[i] - l.report.Blocks[t*blocks/l.n].Reward })
+	usual, mean, levels := l.ofWeek(), 0.0, float64(blocks)
+	if usual != nil {
+		levels += quarters - 1
+		mean = -floats.Sum(l.Cost) / float64(l.n)
+	}
+	e := l.withoutSlots(func(t, i int) float64 {
+		r := -l.Cost[i] - l.report.Blocks[t*blocks/l.n].Reward
+		if usual != nil {
+			r += mean - usual(i)
+		}
+		return r
+	})
 	var variance float64
 	for t, i := range l.inTime(0, l.n) {
 		d := e(t, i)
@@ -443,9 +465,9 @@ func (l *log) autocorrelation() {
 		sum, square, pairs = sum+y, square+y*y, pairs+1
 	}
 	r := sum / max(1, pairs) / variance
-	// Residuals of a block correlate by −1/rows among themselves.
+	// Residuals of a block, or a time of the week, correlate by −1/rows among themselves.
 	n := float64(l.n)
-	z := (sum + variance*float64(blocks)*(pairs+1)/n) / max(math.Sqrt(square), variance*math.Sqrt(pairs+1))
+	z := (sum + variance*levels*(pairs+1)/n) / max(math.Sqrt(square), variance*math.Sqrt(pairs+1))
 	f := rewardsInSequence.finding(fmt.Sprintf("a reward and the next correlate by %.2g, z = %.1f", r, z),
 		Number{"correlation", r}, Number{"z", z})
 	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(r) > 0.02, Doubtful,

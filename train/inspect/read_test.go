@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -99,6 +100,31 @@ func TestDrift_PassesWeeksThatAreAlike(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 		})
+	}
+}
+
+// Rewards that follow the time of day are no sequence, and those that repeat the last one are.
+func TestAutocorrelation_PassesDaysThatAreAlike(t *testing.T) {
+	for seed := range uint64(4) {
+		for repeated, want := range map[float64]inspect.Severity{0: inspect.Fine, .1: inspect.Doubtful} {
+			in, r := world{n: 8000, k: 3, rate: 0.3}.log(7), rand.New(rand.NewPCG(9100, seed))
+			in.Time = make([]int64, len(in.Action))
+			for i := range in.Time {
+				day := 15 * float64(i) / float64(len(in.Time))
+				in.Time[i] = int64(day * 24 * float64(time.Hour))
+				switch {
+				case i > 0 && r.Float64() < repeated:
+					in.Cost[i] = in.Cost[i-1]
+				case r.Float64() < .3+.2*math.Sin(2*math.Pi*day):
+					in.Cost[i] = -1
+				default:
+					in.Cost[i] = 0
+				}
+			}
+			if f, _ := inspect.Inspect(in).Finding("rewards in sequence"); f.Severity != want {
+				t.Errorf("seed %d, repeated %v: %+v", seed, repeated, f)
+			}
+		}
 	}
 }
 
