@@ -62,9 +62,9 @@ func (s *Server) list(k *work, p *policyfile.Policy, pi, scores []float64) error
 	return nil
 }
 
-// plackettLuce draws the slots of a softmax policy. It scores the actions once, and again only for a slot that the
-// policy reads, or when those that are left have less than half of the weight in sums, so that their own weight, what
-// was taken subtracted, stays exact.
+// plackettLuce draws the slots of a softmax policy. It scores the actions once. It scores them again for a slot that
+// the policy reads, and when the actions left have less than half of the weight in sums: otherwise the weight left,
+// which it gets by subtraction, would lose its digits.
 func (s *Server) plackettLuce(k *work, p *policyfile.Policy, sums, scores, values []float64, enter func(l int) bool,
 	take func(a int, chance float64)) error {
 	floor, r, top, left := p.File().Floor, s.rand, 0., 0.

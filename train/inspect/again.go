@@ -9,9 +9,9 @@ import (
 
 // again looks for a stretch of rows that the log has twice, as a file that was appended to itself has: the same
 // actions and costs in the same order, wherever. Rows of one id count as one, and where rows of one context do,
-// copies do. The second stretch agrees with the first with a probability of at most Π π₀(a_i|x_i), which is to be
-// below 1e-6 for all pairs of stretches together; as files may be sorted by what happened, only rows that differ from
-// the one before them count. Stretches are of w rows: a copy of 2w − 1 is found, among hashes of each w rows and of
+// copies do. The second stretch agrees with the first with a probability of at most Π π₀(a_i|x_i). That must be
+// below 1e-6 for all pairs of stretches together. Files may be sorted by what happened, so only rows that differ from
+// the row before them count. Stretches are of w rows: a copy of 2w − 1 is found, among hashes of each w rows and of
 // those from 0, w, 2w, … on. Such a log is unusable.
 func (l *log) again() {
 	if l.doubts(Repeats, Visits) {

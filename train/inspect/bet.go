@@ -82,9 +82,9 @@ func logMean(x []float64) float64 { return floats.LogSumExp(x) - math.Log(float6
 //
 // over clusters u, with weights ω of rows over the largest. If a row's propensity is true
 // within a factor Γ₀, its factor's mean is at most 1, as Σ_a π(a|x) q(a|x)/(Γ₀ π₀(a|x)) ≤
-// Σ_a q(a|x) = 1 for every q that has not seen the row; clusters are independent, so the
-// e-value's mean is at most 1 and, by Markov's inequality, it exceeds 1,000 in at most 1
-// of 1,000 sound logs. Guesses are π₀ (if all propensities are known; else 1) times
+// Σ_a q(a|x) = 1 for every q that has not seen the row. Clusters are independent, so the
+// e-value's mean is at most 1. By Markov's inequality it exceeds 1,000 in at most 1 of
+// 1,000 sound logs. Guesses are π₀ (if all propensities are known; else 1) times
 // exp(b_a), of each action's share alone; the shares in rows of the same context, shrunk to
 // those; and exp(b_a + w_aᵀx), a multinomial logistic regression, x without and with
 // products of pairs of features; of logs with choices see choices. A last bet, on all rows, is on 1/K and needs no
@@ -246,9 +246,9 @@ func (b *bets) run() (e [2]float64) {
 // e-value stays valid, since which clusters are left out does not depend on what they would win.
 var mostBetOn uint64 = 1 << 24
 
-// divide says which rows bet together: those of a group; of one id, if ids repeat; and, if
-// rows of one context agree more than draws would, those of a context that has fewer than
-// 50 which are all alike in action and cost, as rows that were written again are. (Where
+// divide says which rows bet together: rows of a group, and rows of one id if ids repeat.
+// If rows of one context agree more than draws would, rows of a context bet together, too, if
+// they are fewer than 50 and all alike in action and cost, as rows that were written twice are. (Where
 // actions follow the context against their propensities, rows of one context agree, too.)
 func (b *bets) divide() {
 	if _, b.cluster = b.Identity(); b.doubts(IDs) {

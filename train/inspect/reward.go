@@ -70,8 +70,8 @@ func (l *log) commonest() (common float64, most int, exact bool) {
 	return common, most, true
 }
 
-// sign looks for costs read as rewards or the reverse. Doubtful are rewards of two
-// values that are the larger one in more than 95 % of rows, and a logging policy
+// sign looks for costs read as rewards or the reverse. It doubts rewards of two
+// values if more than 95 % of rows have the larger one. It doubts a logging policy
 // that earns less than the uniform policy would, at z < −5 and by more than a
 // tenth of the spread.
 func (l *log) sign() {

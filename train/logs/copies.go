@@ -6,9 +6,9 @@ import (
 )
 
 // copies is the error that one of several files has the rows of another, from the first to the last, or begins with
-// them, which would be there twice. Rows with ids, and those of groups, are told apart by these. Of others a file
-// agrees with n rows before it in action and cost, and so in what was drawn, with a probability of at most Π
-// π₀(a_i|x_i), which is to be below 1e-6 for all pairs of files together; fewer than 40 rows may be alike by habit.
+// them, which would be there twice. Rows with ids, and those of groups, are told apart by these. Other
+// rows of a file agree with n rows before it in action and cost with a probability of at most Π π₀(a_i|x_i). That
+// must be below 1e-6 for all pairs of files together. Fewer than 40 rows may be alike by habit.
 func (l *Log) copies() error {
 	if l.store == nil || len(l.files) < 2 || l.HasIDs() || l.Propensity == nil || l.Estimated {
 		return nil

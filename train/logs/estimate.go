@@ -66,9 +66,9 @@ func (l *Log) gaps() bool {
 // φ of values divided by their largest, and an intercept. It is cross-fitted: the model
 // of each half of the rows (by group if there is one, else by ID) has seen only the
 // other half, at most 50,000 of it, of rows with a propensity, too: it takes for granted that one
-// policy logged all. No π̂ is below 1e-6/K. A row whose logged action's propensity p alone is there
-// gets (1 − p)π̂(a|x)/(1 − π̂(a_i|x)) for the others, if other rows have those of all; if other
-// rows have a propensity, and none those of all, only the logged action's is filled.
+// policy logged all. No π̂ is below 1e-6/K. If some rows have the propensities of all actions, a row with
+// the logged action's p alone gets (1 − p)π̂(a|x)/(1 − π̂(a_i|x)) for the others. If rows have the
+// logged action's propensity at most, only the logged action's is filled.
 func (l *Log) estimate(ctx context.Context) error {
 	if l.n < estimateMin {
 		return fmt.Errorf("%s: %d rows are too few to estimate propensities from, want %d", l.path, l.n, estimateMin)

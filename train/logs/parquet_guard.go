@@ -229,9 +229,9 @@ func (c *pageChunk) bytes(of *[]byte, n int64) []byte {
 var expands = map[logical.CompressionCodec]int64{logical.Uncompressed: 1, logical.Snappy: 32, logical.Lz4Raw: 256,
 	logical.Gzip: 1040}
 
-// claim refuses what a header claims: more bytes than the packed ones can be, more values than
-// the chunk has, and more memory than 512 MiB for the pages of a row group that are held together, or than 16
-// times the group's bytes in the file, where that is more.
+// claim refuses a header that claims more bytes than the packed ones can be, or more values than the chunk has. It
+// limits the memory of the pages of a row group that are held together to 512 MiB, or to 16 times the group's bytes in
+// the file, where that is more.
 func (c *pageChunk) claim(h *logical.PageHeader, packed, plain int64) error {
 	if by := expands[c.codec]; plain < 0 || by > 0 && plain > by*packed+64 {
 		return fmt.Errorf("claims to unpack %d bytes to %d", packed, plain)

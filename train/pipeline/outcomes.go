@@ -20,9 +20,8 @@ import (
 // mostTrades is how many weights of outcomes are tried.
 const mostTrades = 8
 
-// traded is the log with the cost of (r + Σ_k λ_k r_k)/(1 + Σ_k λ_k) in place of that of the reward r, r_k
-// the outcomes that something is required of, scaled to [0, 1] and better when larger; one that is missing
-// counts as the worst.
+// traded returns the log with the reward (r + Σ_k λ_k r_k)/(1 + Σ_k λ_k) in place of r. r_k are the outcomes
+// that have a requirement, scaled to [0, 1] and better when larger. A missing outcome counts as the worst.
 func traded(log *logs.Log, outcomes []*logs.Beside, lambda []float64) *logs.Log {
 	out := *log
 	out.Cost = make([]float64, log.Len())

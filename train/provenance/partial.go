@@ -55,7 +55,7 @@ func OfShard(log *logs.Log, gamma float64, shard logs.Shard) (*Judge, error) {
 //   - rows without decision_id: no shard knows whether a row is in the files of another;
 //   - setting fresh, which only the hash of the whole log can contradict, and rows that taught a policy which logged
 //     what this one was learned from, as none of a log that did may certify;
-//   - what [Judge.Admits] refuses, but for what the inspection found, of which that of all shards decides.
+//   - what [Judge.Admits] refuses, but for what the inspection found: the inspection of all shards decides.
 //
 // Conclude refuses ids and groups that are in several shards, and asks what the inspections of all shards find together
 // ([inspect.Combine]), which is not all that that of one machine does.

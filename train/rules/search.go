@@ -319,9 +319,9 @@ func (s *search) pairs(h *cells, c int, best *split, margin float64, keep bool) 
 }
 
 // grow learns the tree of some rows, and returns the sum of its scores. A tree deeper than the exact search has its
-// root where that of depth 2 is the best, or over the two trees of start; below the root it is learned anew, then the
-// root is set over what was learned, as long as that gains. Just above the exact search, each column's best root is
-// tried where there is no start.
+// root where the best tree of depth 2 has it, or over the two trees of start. Below the root it is learned anew. Then
+// the root is set over what was learned, as long as the sum gains. Just above the exact search, each column's best root
+// is tried where there is no start.
 func (s *search) grow(ctx context.Context, rows []int32, depth int, start *Node) (best *Node, value float64,
 	err error) {
 	all := s.cells()
