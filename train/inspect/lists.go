@@ -69,9 +69,9 @@ func (l *log) lists() {
 	l.assumption(starts, certify.Independence, assumed == certify.Independence, false)
 }
 
-// joint tests the joint propensities of lists. Lists in even order have weights u/p of mean 1 at most, 1 where each list
-// that could be shown is shown at times: a mean above 1 refutes p. A mean below it does not, as u/p has a heavy tail
-// where some orders are rare.
+// joint tests the joint propensities of lists. Lists in even order have weights u/p of mean 1 at most, 1 where each
+// list that could be shown is shown at times: a mean above 1 refutes p. A mean below it does not, as u/p has a heavy
+// tail where some orders are rare.
 func (l *log) joint(starts []int) {
 	w := make([]float64, 0, len(starts)-1)
 	for list, first := range starts[:len(starts)-1] {
@@ -91,8 +91,8 @@ func (l *log) joint(starts []int) {
 		"slot_propensities show where they are wrong")
 }
 
-// withoutSlots takes from values of row i at place t in the order of time the mean of those in slots of the same number:
-// the last slot of a list stands before the first of the next.
+// withoutSlots takes from values of row i at place t in the order of time the mean of those in slots of the same
+// number: the last slot of a list stands before the first of the next.
 func (l *log) withoutSlots(e func(t, i int) float64) func(t, i int) float64 {
 	if l.Lists == nil {
 		return e

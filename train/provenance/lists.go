@@ -90,8 +90,8 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 	return out, nil
 }
 
-// behaviours returns what is assumed of each list, by the column of contexts that setting assume names; nil: the same of
-// all.
+// behaviours returns what is assumed of each list, by the column of contexts that setting assume names; nil: the same
+// of all.
 func behaviours(log *logs.Log, starts []int) (all []certify.Assumption, err error) {
 	column := certify.AssumedBy(log.Lists.Assume)
 	if column == "" {
@@ -122,8 +122,8 @@ func (s *Lists) Certifiable() error {
 		"out, or log slot_rewards", s.Assume)
 }
 
-// ownSets reports slots whose sets have nothing in common: each is drawn by itself, whatever stands above. That a slot's
-// set is the context's, and not chosen by what stands above, is taken for granted: a log cannot tell.
+// ownSets reports slots whose sets have nothing in common: each is drawn by itself, whatever stands above. That a
+// slot's set is the context's, and not chosen by what stands above, is taken for granted: a log cannot tell.
 func ownSets(log *logs.Log, from, to int) bool {
 	seen := map[int32]bool{}
 	for r := from; r < to; r++ {
