@@ -265,7 +265,7 @@ func TestLate_FindsDelaysUnderSkewedPolicies(t *testing.T) {
 // Sound logs, whose rewards, contexts and logging policies may change, are not doubted for late rewards.
 func TestLate_PassesSoundLogs(t *testing.T) {
 	long.Test(t)
-	seeds := 2
+	seeds := 14 // of each world: 210 logs
 	if os.Getenv("OPL_LONG") != "" {
 		seeds = 40
 	}
