@@ -261,12 +261,13 @@ func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *poli
 		verdict = fmt.Sprintf("the claim is false (wrong with probability at most %.2g): its largest e-value came after "+
 			"row %d; next: go back to the policy before", delta, w.At)
 	}
-	d := logs.Places(w.SE)
+	half := logs.Half(w.SE)
+	d := logs.Places(half)
 	fmt.Fprintf(out, "%s\npolicy %.12s: %d rows%s\nearned      %.*f ± %.*f on average\nclaimed     %s or more\n",
-		verdict, p.Hash(), rows, units, d, w.Mean, d, w.SE, logs.Units{}.Least(w.Claim, 2*w.SE))
+		verdict, p.Hash(), rows, units, d, w.Mean, d, half, logs.Units{}.Least(w.Claim, half))
 	fmt.Fprintf(out, "e-value     %.2g against the claim, at most %.2g so far; %.3g refutes it\n", w.E, w.Most, 1/share)
 	for _, o := range others {
-		side, said, d := "or more", "not refuted", logs.Places(o.SE)
+		side, said, d := "or more", "not refuted", logs.Places(logs.Half(o.SE))
 		if o.AtMost {
 			side = "or less"
 		}
@@ -274,6 +275,6 @@ func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *poli
 			said = fmt.Sprintf("refuted after row %d", o.At)
 		}
 		fmt.Fprintf(out, "%-11s %.*f ± %.*f on average, claimed %.4g %s; e-value at most %.2g: %s\n", o.Name, d, o.Mean,
-			d, o.SE, o.Claim, side, o.Most, said)
+			d, logs.Half(o.SE), o.Claim, side, o.Most, said)
 	}
 }

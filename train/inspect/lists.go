@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"opl/train/certify"
+	"opl/train/logs"
 	"opl/train/regress"
 )
 
@@ -52,7 +53,7 @@ func (l *log) lists() {
 		se := math.Sqrt(max(0, square[s]/n-m*m) / n)
 		f.Numbers = append(f.Numbers, Number{fmt.Sprintf("slot %d", s+1), l.units.At(m)})
 		if s < 10 {
-			f.Measured += fmt.Sprintf(" %.3g ± %.1g", l.units.At(m), se*l.units.Span())
+			f.Measured += fmt.Sprintf(" %.3g ± %.1g", l.units.At(m), logs.Half(se)*l.units.Span())
 		}
 	}
 	l.judge(f, chosen > 0 && forced == chosen, Unusable, "orders are deterministic: of no other order is it known what "+
@@ -85,7 +86,7 @@ func (l *log) joint(starts []int) {
 	se := deviation / math.Sqrt(float64(len(w)))
 	f := Finding{Check: "joint propensities", About: Draws, Numbers: []Number{{"mean", mean}, {"se", se}},
 		Measured: fmt.Sprintf("%d joint ones, of lists; by them lists in even order have the mean weight %.3g ± %.1g, "+
-			"1 at most; no bet tests slots, as that takes their own", len(w), mean, se)}
+			"1 at most; no bet tests slots, as that takes their own", len(w), mean, logs.Half(se))}
 	l.judge(f, mean-1 > 4*se+1e-6, Doubtful, "the lists were drawn with other probabilities than those logged: "+
 		"what other lists earn is overestimated", "log ∏ of what each slot was drawn with, given the slots above; "+
 		"slot_propensities show where they are wrong")

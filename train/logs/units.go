@@ -46,6 +46,9 @@ func Places(half float64) int {
 	return 3
 }
 
+// Half returns half of the normal 95 % interval of what has a standard error: the number after ±.
+func Half(se float64) float64 { return 1.959964 * se }
+
 // Below rounds a lower bound down to d decimals, so that what is printed never promises more than was shown.
 func Below(v float64, d int) float64 {
 	p := math.Pow10(d)

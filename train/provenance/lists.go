@@ -313,7 +313,7 @@ func (s *Lists) compared(rows []int, clusters []int32) (f inspect.Finding, ok bo
 	z, n, u := sum/math.Sqrt(square), float64(len(rows)), s.Log.Units()
 	f = inspect.Finding{Check: policyCheck, About: inspect.Assumed, Numbers: []inspect.Number{{Name: "z", Value: z}},
 		Measured: fmt.Sprintf("by it these lists say that the policy earns %.3g, and without it %.3g, ± %.1g of the "+
-			"difference, z = %.1f", u.At(by/n), u.At(without/n), math.Sqrt(square)/n*u.Span(), z)}
+			"difference, z = %.1f", u.At(by/n), u.At(without/n), logs.Half(math.Sqrt(square)/n)*u.Span(), z)}
 	if z > 3 { // weights are skewed: above 2.33 are 3 logs in 100, where the assumption holds
 		f.Severity, f.Means = inspect.Doubtful, "the assumption flatters the policy"
 		f.Do = "give setting assume none"

@@ -128,7 +128,7 @@ func (w *weights) farFromOne(gamma float64) string {
 		return ""
 	}
 	return fmt.Sprintf("the weights π/π₀ of the rows that certify average %.3g ± %.2g, not 1: their propensities "+
-		"are wrong, or these rows had a part in the policy", m, se)
+		"are wrong, or these rows had a part in the policy", m, logs.Half(se))
 }
 
 // rarities are 1 over how rare each action of a log is taken to be.

@@ -77,7 +77,7 @@ func estimated(e certify.Estimate, u logs.Units, on, unit string) string {
 		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the "+
 			"policy does", on, e.Weight)
 	}
-	return fmt.Sprintf("%s (95 %% interval) on %s, worth %.0f %s", around(plain, u.At(e.Reward), halfOf(e.SE*u.Span())),
+	return fmt.Sprintf("%s (95 %% interval) on %s, worth %.0f %s", around(plain, u.At(e.Reward), logs.Half(e.SE*u.Span())),
 		on, e.Effective, unit)
 }
 
@@ -105,7 +105,7 @@ func errorOf(s provenance.Statement) float64 {
 	if s.Circumstances == nil {
 		return 0
 	}
-	return halfOf(s.Estimate.SE)
+	return logs.Half(s.Estimate.SE)
 }
 
 // guarantee says what is guaranteed, in the same words wherever it is shown.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"opl/train/logs"
 	"opl/train/provenance"
 	"opl/train/report/figure"
 	"opl/train/report/html"
@@ -125,7 +126,7 @@ func guaranteeFigure(s provenance.Statement) html.Figure {
 	u, e := unitsOf(s), s.Estimate
 	logged, estimate, least := whatPlays("what logged the rows"), across(0, "estimate"), across(1, "guaranteed")
 	logged.Add(u.At(s.Logged), 0, math.NaN(), math.NaN(), "")
-	estimate.Add(u.At(e.Reward), 0, u.At(e.Reward-halfOf(e.SE)), u.At(e.Reward+halfOf(e.SE)), "95 % interval")
+	estimate.Add(u.At(e.Reward), 0, u.At(e.Reward-logs.Half(e.SE)), u.At(e.Reward+logs.Half(e.SE)), "95 % interval")
 	least.Add(u.At(s.Promise()), -1, math.NaN(), math.NaN(), "at least")
 	least.Dashes = figure.Category(1).Dashes
 	f := lines("guarantee", "mean reward", []string{"estimate", "guaranteed at least"}, logged, estimate, least)

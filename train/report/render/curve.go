@@ -55,7 +55,7 @@ func concludedCurve(c ope.DoseCurve) string {
 		strings.TrimSpace(best.Segment+" "+numbers(best)), d, logs.Below(best.Low, d), 1-c.Delta, d, c.Logging)
 	if k := c.Point; k != nil {
 		text += fmt.Sprintf("\nthe policy as one number in each context: %s by %d rows that had no part in it, "+
-			"bandwidth %.3g; biased, as point values are", around(plain, k.DR, halfOf(k.SE)), c.Judged, k.Bandwidth)
+			"bandwidth %.3g; biased, as point values are", around(plain, k.DR, logs.Half(k.SE)), c.Judged, k.Bandwidth)
 	}
 	return text
 }
@@ -81,7 +81,7 @@ func doses(all []ope.Dose) [][]string {
 		row := []string{numbers(d), fmt.Sprintf(plain, n, d.Value), fmt.Sprintf(plain, n, logs.Below(d.Low, n)),
 			fmt.Sprintf(plain, n, -logs.Below(-d.High, n)), fmt.Sprintf("%.4g", d.Number), "", ""}
 		if k := d.Point; k != nil {
-			row[5], row[6] = around(plain, k.DR, halfOf(k.SE)), fmt.Sprintf("%.3g", k.Bandwidth)
+			row[5], row[6] = around(plain, k.DR, logs.Half(k.SE)), fmt.Sprintf("%.3g", k.Bandwidth)
 		}
 		if by {
 			row = append([]string{d.Segment}, row...)

@@ -50,7 +50,7 @@ func outcomes(d *provenance.Decision) (rows [][]string) {
 			limit = "> 0"
 		}
 		rows = append(rows, []string{o.Kind + " " + o.Name,
-			around(plain, o.Estimate, halfOf(o.SE)), fmt.Sprintf(plain, logs.Places(halfOf(o.SE)), o.Logging), o.Bounded,
+			around(plain, o.Estimate, logs.Half(o.SE)), fmt.Sprintf(plain, logs.Places(logs.Half(o.SE)), o.Logging), o.Bounded,
 			sign + " " + bound(o.Bound), sign + " " + bound(o.Together), limit, o.Verdict})
 	}
 	return rows
@@ -171,7 +171,7 @@ func decisionFigure(d *provenance.Decision) figure.Figure {
 	var names []string
 	for i, o := range d.Outcomes {
 		names = append(names, o.Kind+" "+o.Name)
-		point, half := o.Slack(o.Point), halfOf(o.SE)/(o.High-o.Low)
+		point, half := o.Slack(o.Point), logs.Half(o.SE)/(o.High-o.Low)
 		estimate.Add(point, .12-float64(i), point-half, point+half, names[i])
 		bound.Add(o.Slack(o.Bound), -.12-float64(i), math.NaN(), math.NaN(),
 			fmt.Sprintf("%s, with probability %v", names[i], 1-d.Delta))

@@ -114,14 +114,14 @@ func share(v float64) string {
 	return fmt.Sprintf("%.1f %%", 100*v)
 }
 
-func gained(v, se float64) string { return around(signed, v, halfOf(se)) }
+func gained(v, se float64) string { return around(signed, v, logs.Half(se)) }
 
 // atLeast is the lower bound of a segment, where there is one.
 func atLeast(s explain.Segment) string {
 	if s.AtLeast == nil {
 		return ""
 	}
-	d := logs.Places(halfOf(s.SE))
+	d := logs.Places(logs.Half(s.SE))
 	return fmt.Sprintf(", at least %+.*f", d, logs.Below(*s.AtLeast, d))
 }
 
@@ -141,7 +141,7 @@ func explained(e *explain.Explanation) string {
 		beside = "less"
 	}
 	return fmt.Sprintf("The policy earns about %.*f, %s %s than the logging policy (doubly robust, on %d of %d rows).",
-		logs.Places(halfOf(e.GainSE)), e.Reward, around(plain, math.Abs(e.Gain), halfOf(e.GainSE)), beside, e.Judged, e.Rows)
+		logs.Places(logs.Half(e.GainSE)), e.Reward, around(plain, math.Abs(e.Gain), logs.Half(e.GainSE)), beside, e.Judged, e.Rows)
 }
 
 // explanationSections are what text and page say, without figures.
@@ -232,7 +232,7 @@ func explanationFigure(name, x string, items []explain.Segment) []html.Figure {
 	for i, s := range items {
 		item := strings.TrimSpace(s.Column + " " + s.Name)
 		names = append(names, item)
-		estimate.Add(s.Gain, .12-float64(i), s.Gain-halfOf(s.SE), s.Gain+halfOf(s.SE), item)
+		estimate.Add(s.Gain, .12-float64(i), s.Gain-logs.Half(s.SE), s.Gain+logs.Half(s.SE), item)
 		if s.AtLeast != nil {
 			least.Add(*s.AtLeast, -.12-float64(i), math.NaN(), math.NaN(), item)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"opl/train/logs"
 	"opl/train/pipeline"
 	"opl/train/provenance"
 	"opl/train/report/figure"
@@ -29,7 +30,7 @@ func FrontierText(w io.Writer, f table.Format, p *pipeline.Frontier, files []str
 			goal, other := q.Decision.Outcomes[0], q.Decision.Outcomes[1]
 			head[4] = other.Column + ", " + other.Bounded
 			for k, o := range []provenance.Outcome{goal, other} {
-				row[2+2*k] = around(plain, o.Point, halfOf(o.SE))
+				row[2+2*k] = around(plain, o.Point, logs.Half(o.SE))
 			}
 			all := outcomes(q.Decision)
 			row[3], row[5], row[6] = all[0][5], all[1][5], string(q.Decision.Answer)

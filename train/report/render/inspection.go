@@ -62,8 +62,9 @@ func Inspection(w io.Writer, r inspect.Report) error {
 			if from == "" {
 				from = fmt.Sprintf("%d rows", s.Rows)
 			}
-			d := logs.Places(s.SE)
-			fmt.Fprintf(&b, "  %-20s %8.*f ± %-8.*f %s\n", from, d, s.Reward, d, s.SE,
+			half := logs.Half(s.SE)
+			d := logs.Places(half)
+			fmt.Fprintf(&b, "  %-20s %8.*f ± %-8.*f %s\n", from, d, s.Reward, d, half,
 				bar((s.Reward-r.RewardMin)/max(most-r.RewardMin, 1e-300), 37))
 		}
 	}
@@ -133,8 +134,9 @@ func byAction(b *strings.Builder, r inspect.Report) {
 		if expected {
 			fmt.Fprintf(b, " %9.6g", math.Round(a.Expected*10)/10)
 		}
-		d := logs.Places(a.SE)
-		fmt.Fprintf(b, " %6.3g %8.*f ± %-8.*f %s\n", a.Z, d, a.Reward, d, a.SE,
+		half := logs.Half(a.SE)
+		d := logs.Places(half)
+		fmt.Fprintf(b, " %6.3g %8.*f ± %-8.*f %s\n", a.Z, d, a.Reward, d, half,
 			bar((a.Reward-r.RewardMin)/max(most-r.RewardMin, 1e-300), 16))
 	}
 	if rest > 0 {

@@ -81,7 +81,7 @@ func holds(r inspect.Report) (all []html.Section) {
 		t.Rows = append(t.Rows, []string{a.Name, fmt.Sprint(a.Rows), expected, fmt.Sprintf("%.3g", a.Z),
 			fmt.Sprintf(plain, logs.Places(a.SE), a.Reward), fmt.Sprintf("%.2g", a.SE)})
 		if i < listed && a.Rows > 0 {
-			marks.Add(a.Reward, -float64(len(names)), a.Reward-halfOf(a.SE), a.Reward+halfOf(a.SE),
+			marks.Add(a.Reward, -float64(len(names)), a.Reward-logs.Half(a.SE), a.Reward+logs.Half(a.SE),
 				fmt.Sprintf("%s, %d rows", a.Name, a.Rows))
 			names = append(names, a.Name)
 		}
@@ -102,7 +102,7 @@ func holds(r inspect.Report) (all []html.Section) {
 		for i, b := range r.Blocks {
 			t.Rows = append(t.Rows, []string{fmt.Sprint(i + 1), b.From, fmt.Sprint(b.Rows),
 				fmt.Sprintf(plain, logs.Places(b.SE), b.Reward), fmt.Sprintf("%.2g", b.SE)})
-			c.Add(float64(i+1), b.Reward, b.Reward-halfOf(b.SE), b.Reward+halfOf(b.SE),
+			c.Add(float64(i+1), b.Reward, b.Reward-logs.Half(b.SE), b.Reward+logs.Half(b.SE),
 				strings.TrimSpace(fmt.Sprintf("%d rows %s", b.Rows, b.From)))
 		}
 		s.Figures = append(s.Figures, html.Figure{Caption: "Reward over time, 95 % intervals, by blocks of rows in their order.",

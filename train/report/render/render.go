@@ -100,9 +100,6 @@ func around(verb string, v, half float64) string {
 	return fmt.Sprintf("%s ± %.*f", decimal(verb, d, v), d, half)
 }
 
-// halfOf is half of the normal 95 % interval of what has a standard error.
-func halfOf(se float64) float64 { return 1.959964 * se }
-
 // decimal writes a value with d decimals: what rounds to 0 is no -0.
 func decimal(verb string, d int, v float64) string {
 	if 2*math.Abs(v) < math.Pow10(-d) {
