@@ -558,7 +558,7 @@ func (b *builder) complete() error {
 	}
 	switch {
 	case !r.hasAction || len(r.action) == 0:
-		return bad("action", "missing")
+		return bad(cmp.Or(b.columnsOfLists[0], "action"), "missing")
 	case !r.hasCost && !b.o.NoRewards:
 		return bad(cmp.Or(b.costColumn, "reward"), "missing")
 	case r.hasP && !(r.p > 0 && (r.p <= 1 || r.hasDensity && !math.IsInf(r.p, 0))):

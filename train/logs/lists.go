@@ -255,7 +255,8 @@ func (b *builder) addList() error {
 	}
 	whole, joint := b.row.hasCost || b.o.formula != nil, b.row.hasP
 	if b.n > 0 && (whole != b.whole || joint != b.joint || s.column != b.columnsOfLists) {
-		return bad("slots", "the row has other columns of lists than the rows before")
+		return bad("slots", "the row has other columns of lists than the rows before, which have %s: a reward and a "+
+			"propensity are of the list in all rows or in none", strings.Join(strings.Fields(strings.Join(b.columnsOfLists[:], " ")), ", "))
 	}
 	full, n := b.listRow(), len(s.ids)
 	left := make([]int, len(full.ends))
