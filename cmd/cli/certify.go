@@ -147,8 +147,8 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		}
 		return page, nil
 	}
-	return conclusion{certifiedOf(g), shown(render.Certificate, g), shown(render.BriefCertificate, g), page,
-		statusOf(g), nil}.write(cmd, f.format, &f.page)
+	return conclusion{answer: certifiedOf(g), text: shown(render.Certificate, g),
+		brief: shown(render.BriefCertificate, g), page: page, end: statusOf(g)}.write(cmd, f.format, &f.page)
 }
 
 // judge inspects a log, or a shard's files of it.

@@ -47,8 +47,8 @@ func inspectCommand(lib library.Library) *cobra.Command {
 			report := inspect.Within(log, gamma)
 			show.stop()
 			draw := func() (html.Page, error) { return render.InspectionPage(report), nil }
-			return conclusion{report, shown(render.Inspection, report), shown(render.BriefInspection, report), draw,
-				inspectedStatus(report), nil}.write(cmd, format, &page)
+			return conclusion{answer: report, text: shown(render.Inspection, report),
+				brief: shown(render.BriefInspection, report), page: draw, end: inspectedStatus(report)}.write(cmd, format, &page)
 		},
 	}
 	addFormat(cmd.Flags(), &format)

@@ -61,7 +61,7 @@ func selectCommand(lib library.Library) *cobra.Command {
 			}
 			text := func(w io.Writer) error { return render.Selection(w, table.Format(f.format), s) }
 			page := checked(render.SelectionPage, s, o.Judge)
-			return conclusion{s.InUnits(), text, short, page, end, nil}.write(cmd, f.format, &f.page)
+			return conclusion{answer: s.InUnits(), text: text, brief: short, page: page, end: end}.write(cmd, f.format, &f.page)
 		},
 	}
 	fl := cmd.Flags()

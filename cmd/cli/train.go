@@ -160,7 +160,8 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		end = exitStatus(notShown)
 	}
 	page := func() (html.Page, error) { return render.TrainingPage(learned, e), nil }
-	return conclusion{trainedOf(learned, written, hash), text, short, page, end, nil}.write(cmd, f.format, &f.page)
+	return conclusion{answer: trainedOf(learned, written, hash), text: text, brief: short, page: page,
+		end: end}.write(cmd, f.format, &f.page)
 }
 
 // explained says what the learned policy does. It returns nil where [explain.Policy] cannot, and for logs of more than

@@ -42,7 +42,8 @@ type Posterior struct {
 func (q Posterior) KL() float64 {
 	s := q.Prior.scale()
 	rho := math.Log(q.Sigma / s)
-	return 0.5 * (float64(len(q.Mu))*(math.Expm1(2*rho)-2*rho) + q.SquaredDistance()/(s*s))
+	scales := max(0, math.Expm1(2*rho)-2*rho) // rounding takes it below 0 where σ is nearly s
+	return 0.5 * (float64(len(q.Mu))*scales + q.SquaredDistance()/(s*s))
 }
 
 // SquaredDistance returns ‖μ − μ_P‖².

@@ -97,17 +97,19 @@ func behaviours(log *logs.Log, starts []int) (all []certify.Assumption, err erro
 	if column == "" {
 		return nil, nil
 	}
+	named := map[string]certify.Assumption{} // by features
+	for _, a := range certify.Assumptions() {
+		named[column+"="+a] = certify.Assumption(a)
+	}
 	var d logs.Decision
 	for _, first := range starts[:len(starts)-1] {
 		log.Decision(first, &d)
-		at := slices.IndexFunc(certify.Assumptions(), func(a string) bool {
-			return slices.ContainsFunc(d.Context, func(v features.Value) bool { return v.Name == column+"="+a && v.Number == 1 })
-		})
+		at := slices.IndexFunc(d.Context, func(v features.Value) bool { return named[v.Name] != "" && v.Number == 1 })
 		if at < 0 {
 			return nil, fmt.Errorf("row %d, column %s, which setting assume names: want one of %v as a text of the context",
 				log.Row(first), column, certify.Assumptions())
 		}
-		all = append(all, certify.Assumption(certify.Assumptions()[at]))
+		all = append(all, named[d.Context[at].Name])
 	}
 	return all, nil
 }
