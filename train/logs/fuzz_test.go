@@ -125,7 +125,9 @@ func FuzzCSV(f *testing.F) {
 		f.Fatal(err)
 	}
 	fuzz(f, "csv", Options{}, "action,reward,propensity,x_a\n0,1,0.5,2\n1,0,0.5,3\n", "decision_id,timestamp,group,action,cost,p_0,p_1,x_c,weight\na,2019-11-24T00:00:02Z,g,1,-1,0.5,0.5,red,1\n",
-		"action,reward,context\nred,1,\"[1,2.5]\"\nblue,0,\"{\"\"a\"\":{\"\"b\"\":\"\"c\"\"}}\"\n", "action,reward,context,propensities\n1,1,3:1 9:2,\"[0.2,0.8]\"\n2,1,,\"[0.2,0.8]\"\n", string(b[:3000]))
+		"action,reward,context\nred,1,\"[1,2.5]\"\nblue,0,\"{\"\"a\"\":{\"\"b\"\":\"\"c\"\"}}\"\n", "action,reward,context,propensities\n1,1,3:1 9:2,\"[0.2,0.8]\"\n2,1,,\"[0.2,0.8]\"\n",
+		"x_a,offered,slot_1,slot_2,slot_propensity_1,slot_propensity_2,slot_reward_1,slot_reward_2\n1,\"[1,2]\",1,2,.5,1,0,True\n2,\"[1,2]\",2,,.5,,1,\n",
+		"offered,slot_2,slot_1,propensity,first_click\n\"[1,2,3]\",1,2,.5,2\n\"[1,2,3]\",,2,.5,0\n", string(b[:3000]))
 }
 
 func FuzzOBD(f *testing.F) {

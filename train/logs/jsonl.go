@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -343,6 +344,9 @@ func (j *jsonl) field(b *builder, name []byte) error {
 	c, err := j.column(b, name)
 	if err != nil {
 		return err
+	}
+	if numberedRoles[strings.TrimRight(c.as, "0123456789")] == c.role { // lines have lists
+		c.role = roleIgnored
 	}
 	return j.value(b, c)
 }

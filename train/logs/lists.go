@@ -133,6 +133,7 @@ type shown struct {
 	ps, rewards []float64
 	column      [4]string // that gave them: slots, slot_propensities, slot_rewards, first_click; empty: none
 	click       float64   // place of the first click, from 1; 0: none
+	numbered    bool      // slots have columns of their own
 
 	described []slotValues // by slot
 	sets      [][]int      // by slot: places of the options that it may show; nil: all
@@ -178,12 +179,18 @@ func (d *decoder) slots(b *builder, c *column) error {
 }
 
 // check says what is wrong with the list of the row.
-func (s *shown) check(r *row, form func(v float64) float64) error {
+func (b *builder) check() error {
+	s, r, form := &b.shown, &b.row, propensityForms[b.o.PropensityForm]
 	n := len(s.ids)
+	if s.numbered {
+		if err := b.gaps(); err != nil {
+			return err
+		}
+	}
 	has := func(role role) bool { return s.column[role-roleSlots] != "" }
 	switch {
 	case n == 0:
-		return bad("slots", "no action was shown")
+		return bad(b.slotColumn(roleSlots, 0), "no action was shown")
 	case s.rows:
 		return bad("slate_id", "the row has a list, in column slots, as well: a row is a list, or a slot of one")
 	case r.hasAction:
@@ -207,7 +214,7 @@ func (s *shown) check(r *row, form func(v float64) float64) error {
 			p = form(p)
 		}
 		if !(p > 0 && p <= 1) {
-			return bad("slot_propensities", "%v of slot %d is outside (0, 1]", p, l+1)
+			return bad(b.slotColumn(roleSlotPropensities, l), "%v of slot %d is outside (0, 1]", p, l+1)
 		}
 	}
 	return nil
@@ -244,7 +251,7 @@ func (b *builder) offeredHere(above [][]byte) error {
 // addList checks the row's list and appends a row for each of its slots, all or none.
 func (b *builder) addList() error {
 	s := &b.shown
-	if err := s.check(&b.row, propensityForms[b.o.PropensityForm]); err != nil {
+	if err := b.check(); err != nil {
 		return err
 	}
 	if err := b.offeredHere(nil); err != nil {
@@ -273,9 +280,9 @@ func (b *builder) addList() error {
 		j := slices.IndexFunc(left, func(j int) bool { return bytes.Equal(full.id(j), text) })
 		switch {
 		case j < 0 && slices.ContainsFunc(s.ids[:l], func(id []byte) bool { return bytes.Equal(id, s.ids[l]) }):
-			return bad("slots", "%s is shown twice", quote(s.ids[l]))
+			return bad(b.slotColumn(roleSlots, l), "%s is shown twice", quote(s.ids[l]))
 		case j < 0:
-			return bad("slots", "%s was not offered: the row has %s", quote(s.ids[l]), full.list())
+			return bad(b.slotColumn(roleSlots, l), "%s was not offered: the row has %s", quote(s.ids[l]), full.list())
 		}
 		places[l] = left[j]
 		left = slices.Delete(left, j, j+1)
@@ -383,16 +390,17 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 	if len(s.ps) > 0 {
 		r.p, r.hasP = s.ps[l], true
 	}
-	reward, from := 0.0, s.column[roleFirstClick-roleSlots]
+	reward, as := 0.0, roleFirstClick
 	switch {
 	case s.rewards != nil:
-		reward, from = s.rewards[l], s.column[roleSlotRewards-roleSlots]
-	case from == "":
+		reward, as = s.rewards[l], roleSlotRewards
+	case s.column[as-roleSlots] == "":
 	case s.click == float64(l+1):
 		reward = 1
 	}
-	if from != "" {
+	if from := s.column[as-roleSlots]; from != "" {
 		if err := b.reward(from, reward, false); err != nil {
+			err.(*rowError).column = b.slotColumn(as, l)
 			return err
 		}
 	}

@@ -86,8 +86,15 @@ func roleOf(name, preset string) role {
 	case IsOutcome(name):
 		return roleOutcome
 	}
-	return roles[name]
+	if as, ok := roles[name]; ok {
+		return as
+	}
+	return numberedRoles[strings.TrimRight(name, "0123456789")]
 }
+
+// numberedRoles are those of columns slot_1, slot_2, … and what goes with them, by their names without the number.
+var numberedRoles = map[string]role{"slot_": roleSlots, "slot_propensity_": roleSlotPropensities,
+	"slot_reward_": roleSlotRewards}
 
 // column is a column of a table.
 //
@@ -99,7 +106,7 @@ func roleOf(name, preset string) role {
 type column struct {
 	name string
 	role role
-	slot int  // of the action, for roleEach; −1: none
+	slot int  // of the action, for roleEach; from 0, that the column is of, in a list; −1: none
 	kind kind // of the values of a context
 	told bool // the kind is known from the start
 
@@ -132,6 +139,7 @@ type table struct {
 	inner   *decoder   // of cells that are JSON
 	wide    wide       // of the columns, those that are read ahead
 	blocks  *rowsAhead // nil: lines are read one by one
+	bySlot  [3]string  // what columns of one slot are called, by role
 }
 
 func newTable(l *lines, b *builder) *table {
@@ -358,12 +366,15 @@ func (t *table) check(b *builder) error {
 	b.listed = b.listed || b.slots != nil && numbered(b.slots)
 	has, contexts := map[role]string{}, map[string]string{}
 	var names []string
+	if err := t.numbered(); err != nil {
+		return err
+	}
 	for _, c := range t.columns {
 		if names = append(names, c.name); strings.TrimSpace(c.name) != c.name {
 			names[len(names)-1] = strconv.Quote(c.name)
 		}
 		if other := has[c.role]; other != "" && c.role != roleContext && c.role != roleEach && c.role != roleIgnored &&
-			c.role != roleOutcome {
+			c.role != roleOutcome && c.slot < 0 {
 			return fmt.Errorf("%s: columns %s and %s are the same", t.path, other, c.name)
 		}
 		if c.role == roleContext || c.role == roleOutcome {
@@ -449,7 +460,7 @@ func numberIn(column string, s []byte) (float64, error) {
 // textual reports that the values of the column are texts, whatever they look like.
 func (c *column) textual() bool {
 	switch c.role {
-	case roleID, roleGroup, roleAction, rolePolicy, roleAmong, roleSlate, roleFamily:
+	case roleID, roleGroup, roleAction, rolePolicy, roleAmong, roleSlate, roleFamily, roleSlots:
 		return true
 	}
 	return c.role == roleContext && c.kind == category
@@ -530,6 +541,9 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		}
 		return t.context(b, c, s, v, form == '0', typed)
 	case roleContexts, rolePropensities, roleOffered, roleActions, roleSlots, roleSlotPropensities, roleSlotRewards:
+		if c.slot >= 0 {
+			return t.ofSlot(b, c, form, s, v)
+		}
 		s = bytes.TrimSpace(s)
 		isJSON, d := len(s) > 0 && (s[0] == '[' || s[0] == '{'), t.inner
 		switch {
@@ -606,7 +620,8 @@ func boolean(s []byte) (v float64, ok bool) {
 
 // number takes a cell that must be a number; as a reward, true is 1 and false 0, also written True or TRUE in CSV.
 func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
-	if c.role == roleReward {
+	isReward := c.role == roleReward || c.role == roleSlotRewards
+	if isReward {
 		if is, ok := b.o.mapped(form, s, v); ok {
 			form, v = '0', is
 		}
@@ -620,11 +635,11 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		return bad(c.name, "empty: setting estimate-propensity estimates it, and nothing is certified then")
 	case form == 0 && len(s) == 0:
 		return bad(c.name, "empty: fill it in, or set such rows aside by setting skip-bad")
-	case form == 0 || form == 't' && c.role == roleReward:
+	case form == 0 || form == 't' && isReward:
 		var err error
-		if is, ok := boolean(s); ok && c.role == roleReward {
+		if is, ok := boolean(s); ok && isReward {
 			v = is
-		} else if v, err = numberIn(c.name, s); err != nil && c.role == roleReward && !bytes.ContainsAny(s, "0123456789") {
+		} else if v, err = numberIn(c.name, s); err != nil && isReward && !bytes.ContainsAny(s, "0123456789") {
 			return bad(c.name, "%s is not a number: setting reward-map says what words are worth, as yes=1,no=0",
 				quote(s))
 		} else if err != nil {
@@ -649,6 +664,10 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		r.weight, r.hasWeight = v, true
 	case c.role == roleSlot:
 		b.shown.slot = v
+	case c.role == roleSlotPropensities:
+		b.shown.ps = setAt(b.shown.ps, c.slot, v, math.NaN())
+	case c.role == roleSlotRewards:
+		b.shown.rewards = setAt(b.shown.rewards, c.slot, v, math.NaN())
 	case c.role == roleFirstClick:
 		b.shown.click, b.shown.column[roleFirstClick-roleSlots] = v, c.name
 	case c.role == roleUnrewarded:
