@@ -21,7 +21,7 @@ type Objective func(p Problem) graph.Expr
 const (
 	InputContext      = "context"      // φ(x) [B×d]
 	InputNorm         = "norm"         // ‖φ(x)‖ [B]
-	InputAction       = "action"       // a, from 0; of sets its place among those offered [B]
+	InputAction       = "action"       // a, from 0; of sets its place among those offered; of lists those [B·L]
 	InputCost         = "cost"         // c in [−1, 0] [B]
 	InputPropensity   = "propensity"   // π₀(a|x) of the logged action [B]
 	InputPropensities = "propensities" // π₀(·|x) of all actions [B×K], of sets of those offered and Beyond after them
@@ -100,6 +100,10 @@ type Setup struct {
 	Items *graph.Items
 	// Sets says that rows offer sets of items, see InputOffered, and not all of them.
 	Sets bool
+	// Slots, if above 0, is L: a batch is of B lists in one context and from one set each, whose slots a softmax policy
+	// fills one after the other ([graph.Expr.PlackettLuce]), and R = B·L. Costs, actions, propensities and outcomes are
+	// by slot, the slots of a list next to each other; actions are places in the list's set. 0: rows are decisions.
+	Slots int
 	// LoggedOnly says that the log has π₀ of the logged action alone. Objectives
 	// that need the propensities of all actions then fail.
 	LoggedOnly bool
@@ -127,7 +131,7 @@ func (s Setup) delta() float64 {
 
 // Problem is what an objective is a function of: one batch of the log, the
 // policy that is learned and the weight, as expressions of a graph. R is the
-// number of rows, B·S for policies whose noise draws are folded in.
+// number of rows, B·S for policies whose noise draws are folded in, B·L of lists.
 type Problem struct {
 	// Cost is c [R].
 	Cost graph.Expr
@@ -187,6 +191,8 @@ func New(s Setup, b int) (Problem, error) {
 			"and %d features", len(s.Prior.Mean), s.outputs(), s.Dim)
 	case s.Items != nil && s.Policy.HasPosterior():
 		return Problem{}, unfit("%s", Correlated)
+	case s.Slots > 0 && (!s.Sets || !isSoftmax(s.Policy)):
+		return Problem{}, unfit("the probabilities of lists are those of softmax policies over sets")
 	case s.Representation != nil && s.Policy.HasPosterior():
 		return Problem{}, unfit("the divergence of a posterior says nothing of layers that are learned on the same " +
 			"rows: take a representation learned on other rows, or a policy without a posterior")
@@ -197,8 +203,18 @@ func New(s Setup, b int) (Problem, error) {
 	p := Problem{N: float64(s.N), Delta: d, problem: &problem{
 		s: s, g: graph.New(s.Params.Dtype), b: b, draws: s.Policy.Draws(), memo: map[string]graph.Expr{},
 	}}
-	p.Cost = p.g.Input(InputCost, b).RepeatRows(p.draws)
+	p.Cost = p.byRow(InputCost)
 	return p, nil
+}
+
+func isSoftmax(p policies.Policy) bool {
+	_, ok := p.(policies.Softmax)
+	return ok
+}
+
+// byRow is an input of a number for each row of the log, [R].
+func (p Problem) byRow(input string) graph.Expr {
+	return p.g.Input(input, p.b*max(1, p.s.Slots)).RepeatRows(p.draws)
 }
 
 // Graph returns the graph that the problem is built in.
@@ -224,7 +240,17 @@ func (p Problem) K() int { return p.s.Actions }
 // Pi returns the probabilities of all actions under the policy, [R×K]; of sets those of the
 // actions offered, in their order, and 0 beyond.
 func (p Problem) Pi() graph.Expr {
+	if p.s.Slots > 0 {
+		return p.Unfit("the objective needs the probabilities of all actions at each slot, and lists have those of theirs")
+	}
 	return p.once("pi", func() graph.Expr { return p.s.Policy.Probs(p.scores()) })
+}
+
+// logLists is log π(a_l|x, a_1…a_{l−1}) of the actions of lists, [R].
+func (p Problem) logLists() graph.Expr {
+	return p.once("log lists", func() graph.Expr {
+		return p.scores().Mean.PlackettLuce(p.action().Reshape(p.b, p.s.Slots)).Reshape(p.b * p.s.Slots)
+	})
 }
 
 func (p Problem) scores() policies.Scores {
@@ -292,7 +318,7 @@ func (p Problem) logSoftmaxLogged() graph.Expr {
 func (p Problem) ScoreLogged() graph.Expr {
 	return p.once("score logged", func() graph.Expr {
 		if p.s.Items == nil || p.s.Sets {
-			return p.scores().Mean.Gather(p.action())
+			return p.scores().Mean.RepeatRows(max(1, p.s.Slots)).Gather(p.action())
 		}
 		return p.outputs().ItemScores(p.s.Items, p.action().Reshape(p.b, 1)).Reshape(p.b)
 	})
@@ -301,6 +327,9 @@ func (p Problem) ScoreLogged() graph.Expr {
 // PiLogged returns π(a_i|x_i), [R]. Of a softmax over a catalogue it takes no [R×K].
 func (p Problem) PiLogged() graph.Expr {
 	return p.once("pi logged", func() graph.Expr {
+		if p.s.Slots > 0 {
+			return p.logLists().Exp()
+		}
 		if floor, ok := p.catalogue(); ok {
 			pi := p.logSoftmaxLogged().Exp()
 			if floor > 0 {
@@ -316,6 +345,9 @@ func (p Problem) PiLogged() graph.Expr {
 // other policies at least log 1e-30.
 func (p Problem) LogPiLogged() graph.Expr {
 	return p.once("log pi logged", func() graph.Expr {
+		if p.s.Slots > 0 {
+			return p.logLists()
+		}
 		if q, ok := p.s.Policy.(policies.Softmax); ok {
 			if _, ok := p.catalogue(); ok {
 				return p.logSoftmaxLogged()
@@ -329,7 +361,7 @@ func (p Problem) LogPiLogged() graph.Expr {
 // Pi0 returns the logging propensities of all actions, [R×K]; of sets those of the actions offered, and [Beyond]
 // after them. An objective that calls it needs a log that has them.
 func (p Problem) Pi0() graph.Expr {
-	if p.s.LoggedOnly {
+	if p.s.LoggedOnly || p.s.Slots > 0 {
 		return p.Unfit("the objective needs the logging propensities of all actions, and the log has only those of " +
 			"the logged ones")
 	}
@@ -340,24 +372,18 @@ func (p Problem) Pi0() graph.Expr {
 
 // Pi0Logged returns π₀(a_i|x_i), [R].
 func (p Problem) Pi0Logged() graph.Expr {
-	return p.once("pi0 logged", func() graph.Expr {
-		return p.g.Input(InputPropensity, p.b).RepeatRows(p.draws)
-	})
+	return p.once("pi0 logged", func() graph.Expr { return p.byRow(InputPropensity) })
 }
 
 // Outcome returns the cost c in [−1, 0] of another outcome of the log, −1 where it is best, and 0 where it is worst or
 // missing, [R]: p.Weight().Mul(p.Outcome(name)) is to it what [Problem.Loss] is to the reward. A trade-off of one's own
 // is a sum of their means.
 func (p Problem) Outcome(name string) graph.Expr {
-	return p.once(InputOutcome+name, func() graph.Expr {
-		return p.g.Input(InputOutcome+name, p.b).RepeatRows(p.draws)
-	})
+	return p.once(InputOutcome+name, func() graph.Expr { return p.byRow(InputOutcome + name) })
 }
 
 func (p Problem) action() graph.Expr {
-	return p.once("action", func() graph.Expr {
-		return p.g.Input(InputAction, p.b).RepeatRows(p.draws)
-	})
+	return p.once("action", func() graph.Expr { return p.byRow(InputAction) })
 }
 
 // W returns the weight as it was given.

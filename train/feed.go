@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,11 +16,12 @@ import (
 )
 
 // Feed is a log as an objective's graph reads it.
-func Feed(log *logs.Log) objectives.Rows { return rows{log, &sync.Map{}} }
+func Feed(log *logs.Log) objectives.Rows { return rows{log, &sync.Map{}, 1} }
 
 type rows struct {
 	*logs.Log
 	outcomes *sync.Map // costs [n] by name of the outcome
+	slots    int       // rows that share a context and a set, see objectives.Setup.Slots
 }
 
 // outcome are the costs of an outcome, see [objectives.Problem.Outcome].
@@ -53,31 +55,32 @@ func (l rows) Feed(p *graph.Program, rows []int) error {
 		}
 	}
 	if p.Dtype() == tensor.Float64 {
-		feed[float64](l.Log, p, rows)
+		feed[float64](l.Log, p, rows, l.slots)
 	} else {
-		feed[float32](l.Log, p, rows)
+		feed[float32](l.Log, p, rows, l.slots)
 	}
 	return nil
 }
 
-// feed writes the rows, for T the program's element type.
-func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
+// feed writes the rows, for T the program's element type. So many slots, one after the other, are of a list, whose
+// context and set are those of the first.
+func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int, slots int) {
 	var x []T // nil: fed without its zeros, or not read
 	fed := false
 	if contexts, ok := l.X.(logs.SparseContexts); ok {
 		fed = p.FeedSparse(objectives.InputContext, func(i int, val []float32, at []int32) int {
-			if i+contextAhead < len(rows) {
-				logs.Ahead(contexts, l.Context(rows[i+contextAhead]))
+			if next := (i + contextAhead) * slots; next < len(rows) {
+				logs.Ahead(contexts, l.Context(rows[next]))
 			}
-			return contexts.Sparse32(l.Context(rows[i]), val, at)
+			return contexts.Sparse32(l.Context(rows[i*slots]), val, at)
 		})
 	}
 	if contexts, ok := l.X.(logs.PlacedContexts); ok && !fed {
 		fed = p.FeedRows(objectives.InputContext, func(i int) []float32 {
-			if i+rowAhead < len(rows) {
-				l.Ahead(rows[i+rowAhead], false)
+			if next := (i + rowAhead) * slots; next < len(rows) {
+				l.Ahead(rows[next], false)
 			}
-			return contexts.Placed32(l.Context(rows[i]))
+			return contexts.Placed32(l.Context(rows[i*slots]))
 		})
 	}
 	if !fed {
@@ -89,12 +92,12 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 	logged := graph.Buffer[T](p, objectives.InputPropensity)
 	all := graph.Buffer[T](p, objectives.InputPropensities)
 	offered := graph.Buffer[T](p, objectives.InputOffered)
-	k := max(len(all), len(offered)) / len(rows) // of sets the largest
+	k := max(len(all), len(offered)*slots) / len(rows) // of sets the largest
 	width := k + 1
 	if x != nil {
 		width += l.Dim()
 	}
-	chunk := max(1, min(feedElements/width, feedRows))
+	chunk := max(1, min(feedElements/width, feedRows)/slots) * slots
 	workers.Do(p.Threads(), (len(rows)+chunk-1)/chunk, func(_, part int) {
 		rows, first := rows[part*chunk:min(len(rows), (part+1)*chunk)], part*chunk
 		// Rows come in random order: without asking ahead, each waits for memory.
@@ -108,19 +111,20 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 			if x != nil && j+contextAhead < len(rows) {
 				logs.Ahead(l.X, l.Context(rows[j+contextAhead]))
 			}
-			i := first + j
-			if x != nil {
-				switch x := any(x[i*l.Dim() : (i+1)*l.Dim()]).(type) {
+			i, list := first+j, (first+j)/slots
+			leads := i%slots == 0
+			if x != nil && leads {
+				switch x := any(x[list*l.Dim() : (list+1)*l.Dim()]).(type) {
 				case []float32:
 					l.X.Row32(l.Context(r), x)
 				case []float64:
 					l.X.Row64(l.Context(r), x)
 				}
 			}
-			if norm != nil {
-				norm[i] = T(l.X.Norm(l.Context(r)))
+			if norm != nil && leads {
+				norm[list] = T(l.X.Norm(l.Context(r)))
 			}
-			put(action, i, float64(l.Chosen(r)))
+			put(action, i, float64(placeInList(l, rows[j-i%slots:j+1])))
 			put(cost, i, l.Cost[r])
 			put(logged, i, l.Propensity[r])
 			if all != nil {
@@ -130,8 +134,8 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 					to[a] = objectives.Beyond
 				}
 			}
-			if offered != nil {
-				to := offered[i*k : i*k+k]
+			if offered != nil && leads {
+				to := offered[list*k : list*k+k]
 				for j := range to {
 					to[j] = -1
 				}
@@ -142,6 +146,19 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int) {
 			}
 		}
 	})
+}
+
+// placeInList is the place of a slot's action among what the first slot of its list offers: each slot offers what the
+// one above does, in its order, but for what that one shows.
+func placeInList(l *logs.Log, slots []int) int {
+	last := len(slots) - 1
+	place := l.Chosen(slots[last])
+	for _, r := range slices.Backward(slots[:last]) {
+		if place >= l.Chosen(r) {
+			place++
+		}
+	}
+	return place
 }
 
 // feedElements is about how many elements of the inputs a thread writes at a time, feedRows how many rows at most.

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -133,13 +134,15 @@ type fitting struct {
 	Config // without zero values
 	*Result
 	log         *logs.Log
+	slots       int            // of each list, where lists are what a minibatch has; 0: it has rows
 	k, m        int            // actions, or features of actions, and features of contexts
 	given       policies.Prior // as the caller has it; Config has it as it is learned from
-	size        int            // rows of a minibatch
+	size        int            // rows of a minibatch, or lists
 	whole, last *graph.Program // of a minibatch, and of the last of an epoch
-	order       []int
-	steps       int // of all epochs
+	order       []int          // of rows, or lists
+	steps       int            // of all epochs
 	feed        objectives.Rows
+	listed      []int // see rowsOf
 	adam        Adam
 
 	shuffle, noise *rand.Rand
@@ -198,6 +201,13 @@ func (f *fitting) settle() (err error) {
 	case c.items != nil && c.Policy.HasPosterior():
 		return &objectives.UnfitError{Reason: objectives.Correlated}
 	}
+	if f.slots = f.slotsOf(); f.slots > 0 {
+		n, c.BatchSize = n/f.slots, max(1, c.BatchSize/f.slots)
+	}
+	f.order = make([]int, n)
+	for i := range f.order {
+		f.order[i] = i
+	}
 	f.size, f.steps = min(c.BatchSize, n), c.Epochs*((n+c.BatchSize-1)/c.BatchSize)
 	f.given, c.Prior.Mean = c.Prior, c.items.scaled(slices.Clone(c.Prior.Mean), false)
 	return nil
@@ -213,7 +223,7 @@ func (f *fitting) build() (err error) {
 			d: f.log.Dim()}
 		f.log = deepLog(f.log, f.Represented.scale)
 	}
-	n := f.log.Len()
+	n := len(f.order)
 	if f.whole, err = f.compile(f.size); err != nil {
 		return err
 	}
@@ -222,11 +232,8 @@ func (f *fitting) build() (err error) {
 			return err
 		}
 	}
-	f.order = make([]int, n)
-	for i := range f.order {
-		f.order[i] = i
-	}
-	f.shuffle, f.noise, f.feed = Stream(f.Seed, "order"), Stream(f.Seed, "noise"), Feed(f.log)
+	f.shuffle, f.noise = Stream(f.Seed, "order"), Stream(f.Seed, "noise")
+	f.feed = rows{f.log, &sync.Map{}, max(1, f.slots)}
 	f.adam = Adam{LearningRate: f.LearningRate, WeightDecay: f.WeightDecay, Decoupled: f.Decoupled,
 		Threads: f.Threads}
 	if s := cmp.Or(f.Prior.Scale, 1) * f.items.factor(); s != 1 {
@@ -235,16 +242,71 @@ func (f *fitting) build() (err error) {
 	return nil
 }
 
-// compile compiles the objective on so many rows.
+// compile compiles the objective on so many rows, or lists.
 func (f *fitting) compile(rows int) (*graph.Program, error) {
 	p, err := objectives.New(f.items.setup(f.log, objectives.Setup{
 		N: f.log.Len(), Delta: f.Delta, Policy: f.Config.Policy, Weight: f.Weight, Prior: f.Prior,
-		Params: f.Params, Representation: f.Representation, Training: true,
+		Params: f.Params, Representation: f.Representation, Training: true, Slots: f.slots,
 	}), rows)
 	if err != nil {
 		return nil, err
 	}
 	return p.Graph().Compile(f.Objective(p), graph.Threads(f.Threads))
+}
+
+// slotsOf is how many slots each list of the log has, if they can be learned from as lists: all have as many, in one
+// context and from one set each, and the objective needs no other probabilities. 0: slots are rows of their own.
+func (f *fitting) slotsOf() int {
+	slots := uniformLists(f.log)
+	if slots < 2 {
+		return 0
+	}
+	p, err := objectives.New(f.items.setup(f.log, objectives.Setup{N: f.log.Len(), Delta: f.Delta, Slots: slots,
+		Policy: f.Config.Policy, Weight: f.Weight, Prior: f.Prior, Representation: f.Representation,
+		Params: &objectives.Params{Dtype: f.Dtype, Mu: graph.NewParam("mu", f.Dtype, f.Prior.Mean, f.k, f.m)}}), 1)
+	if err != nil || f.Objective(p).Err() != nil {
+		return 0
+	}
+	return slots
+}
+
+// uniformLists is the number of slots of each list, 0 if they differ, or have contexts or sets of their own.
+func uniformLists(log *logs.Log) int {
+	if log.Lists == nil || !log.Sets() || log.Propensity == nil {
+		return 0
+	}
+	starts := log.Lists.Starts()
+	slots := starts[1]
+	for i, first := range starts[:len(starts)-1] {
+		if starts[i+1]-first != slots {
+			return 0
+		}
+		for r := first + 1; r < first+slots; r++ {
+			if log.Context(r) != log.Context(first) || log.Lists.Slot[r] != log.Lists.Slot[r-1]+1 || !offersTheRest(log, r) {
+				return 0
+			}
+		}
+	}
+	return slots
+}
+
+// offersTheRest reports that a row offers what the one above does, in its order, but for what that one shows.
+func offersTheRest(log *logs.Log, r int) bool {
+	if log.Options(r) != log.Options(r-1)-1 {
+		return false
+	}
+	gone := log.Chosen(r - 1)
+	for j := range log.Options(r) {
+		at := j
+		if j >= gone {
+			at++
+		}
+		a, item := log.Option(r, j)
+		if above, its := log.Option(r-1, at); a != above || item != its {
+			return false
+		}
+	}
+	return true
 }
 
 // epoch takes a step on each minibatch of the log, and sums up what they gave if Config.Epoch is to know.
@@ -263,7 +325,7 @@ func (f *fitting) epoch(ctx context.Context, number int) (sums epochSums, err er
 			f.adam.LearningRate = f.LearningRate * f.Schedule(float64(f.Steps)/float64(f.steps))
 		}
 		f.Steps++
-		err := f.feed.Feed(p, rows)
+		err := f.feed.Feed(p, f.rowsOf(rows))
 		if err == nil {
 			p.Refill(f.noise)
 			err = p.Run()
@@ -282,6 +344,20 @@ func (f *fitting) epoch(ctx context.Context, number int) (sums epochSums, err er
 		}
 	}
 	return sums, nil
+}
+
+// rowsOf are the rows of lists, or the rows themselves.
+func (f *fitting) rowsOf(lists []int) []int {
+	if f.slots == 0 {
+		return lists
+	}
+	f.listed = f.listed[:0]
+	for _, i := range lists {
+		for l := range f.slots {
+			f.listed = append(f.listed, i*f.slots+l)
+		}
+	}
+	return f.listed
 }
 
 // posterior is the one that the parameters stand for.

@@ -122,6 +122,26 @@ func SplitPrior(n int, share float64, seed uint64) (prior, rest []int, err error
 	return order[:m], order[m:], nil
 }
 
+// splitLists divides the rows of a log as SplitPrior does, and lists as wholes.
+func splitLists(log *logs.Log, share float64, seed uint64) (prior, rest []int, err error) {
+	if log.Lists == nil {
+		return SplitPrior(log.Len(), share, seed)
+	}
+	starts := log.Lists.Starts()
+	if prior, rest, err = SplitPrior(len(starts)-1, share, seed); err != nil {
+		return nil, nil, err
+	}
+	slots := func(lists []int) (rows []int) {
+		for _, i := range lists {
+			for r := starts[i]; r < starts[i+1]; r++ {
+				rows = append(rows, r)
+			}
+		}
+		return rows
+	}
+	return slots(prior), slots(rest), nil
+}
+
 // learner is a way to learn the mean of a prior.
 type learner struct {
 	name      string
@@ -230,7 +250,7 @@ const (
 // choose takes the candidate whose argmax policy, learned on four fifths of the rows that are tried, has the lowest
 // risk on the last fifth; then it learns from all rows, or from those that are enough. risk judges the one at a place,
 // and may use what all of them learned.
-func choose(rows, tried []int, all []candidate, risk func(learned [][]Share, at int, rows []int) (float64, error),
+func choose(log *logs.Log, rows, tried []int, all []candidate, risk func(learned [][]Share, at int, rows []int) (float64, error),
 	enough func(best candidate, learned []Share) ([]int, error)) (of []Share, best candidate, err error) {
 	if len(rows) < 5 {
 		return nil, best, fmt.Errorf("train: the log is too small: %d rows are left to learn from, want at least 5",
@@ -245,6 +265,9 @@ func choose(rows, tried []int, all []candidate, risk func(learned [][]Share, at 
 		return of, all[0], err
 	}
 	cut := len(tried) * 4 / 5
+	for of := log.Lists; of != nil && cut > 0 && of.Of[tried[cut]] == of.Of[tried[cut-1]]; { // lists stay whole
+		cut--
+	}
 	learned := make([][]Share, len(all))
 	for i, t := range all {
 		if learned[i], err = t.learn("trial of "+t.name, tried[:cut], true); err != nil {
@@ -280,7 +303,7 @@ func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (polic
 	risk := func(learned [][]Share, at int, rows []int) (float64, error) {
 		return smoothedRisk(learned[at][0].Theta, log, rows), nil
 	}
-	mean, by, err := choose(rows, rows, gradientCandidates(ctx, log, c, 1e-6), risk, nil)
+	mean, by, err := choose(log, rows, rows, gradientCandidates(ctx, log, c, 1e-6), risk, nil)
 	if err != nil {
 		return policies.Prior{}, "", err
 	}
@@ -310,7 +333,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	c.checked = true
 	if r.Teaching == nil {
 		var err error
-		if r.Teaching, r.Certifying, err = SplitPrior(log.Len(), cmp.Or(r.Share, 0.5), c.Seed); err != nil {
+		if r.Teaching, r.Certifying, err = splitLists(log, cmp.Or(r.Share, 0.5), c.Seed); err != nil {
 			return nil, err
 		}
 	}
@@ -339,7 +362,7 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*Certified,
 	t := comparison{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
 	risk := func(learned [][]Share, at int, rows []int) (float64, error) { return t.risk(all, learned, at, rows) }
 	enough := func(best candidate, learned []Share) ([]int, error) { return t.saturated(ctx, teaching, best, learned) }
-	chosen, by, err := choose(teaching, r.tried(log, teaching), all, risk, enough)
+	chosen, by, err := choose(log, teaching, r.tried(log, teaching), all, risk, enough)
 	if err != nil {
 		return nil, err
 	}

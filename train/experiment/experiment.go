@@ -47,9 +47,10 @@ type taskKey struct {
 	eta0    float64
 	seed    uint64
 	limit   int
+	slots   int
 }
 
-func keyOf(r train.Run) taskKey { return taskKey{r.Dataset, r.Eta0, r.Seed, r.Limit} }
+func keyOf(r train.Run) taskKey { return taskKey{r.Dataset, r.Eta0, r.Seed, r.Limit, r.Slots} }
 
 // once returns the value of a key of m. The first call for a key computes the value by f.
 func once[K comparable, T any](e *Runner, m *map[K]func() (T, error), key K, f func() (T, error)) (T, error) {
@@ -92,7 +93,7 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 		return nil, err
 	}
 	fitKey := key
-	fitKey.eta0 = 0
+	fitKey.eta0, fitKey.slots = 0, 0
 	f, err := once(e, &e.fits, fitKey, func() (fitted, error) {
 		logging, log, err := train.Split(data.Train.Len(), key.limit, key.seed)
 		if err != nil {
@@ -110,7 +111,14 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 		theta0[i] = key.eta0 * m
 	}
 	t := &Task{Data: data, Prior: policies.Prior{Mean: theta0, Scale: 1, Fixed: true}}
-	t.Log = logs.FromLabels(data.Train, data.Train.Labels, f.rows, theta0, k, train.Stream(key.seed, "actions"))
+	actions := train.Stream(key.seed, "actions")
+	if key.slots > 0 {
+		t.Log = logs.ListsFromLabels(data.Train, data.Train.Labels, f.rows, theta0, k, key.slots, actions)
+		t.LoggingReward = train.EvaluateLists(policies.Softmax{}, policies.Posterior{Actions: k, Mu: theta0}, data.Test,
+			data.Test.Labels, key.slots, key.seed).Mean
+		return t, nil
+	}
+	t.Log = logs.FromLabels(data.Train, data.Train.Labels, f.rows, theta0, k, actions)
 	pi := make([]float64, k)
 	logs.Scores(data.Test, nil, theta0, k, func(i int, scores []float64) {
 		kernel.Softmax(pi, scores, k)
@@ -145,7 +153,7 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	}
 	rec.N, rec.DataHash, rec.LoggingReward = t.Log.Len(), t.Data.Hash, train.Number(t.LoggingReward)
 	evaluate := func(p policies.Policy, q policies.Posterior, test logs.Contexts) {
-		rw := train.Evaluate(p, q, test, t.Data.Test.Labels, r.Seed)
+		rw := rewardOf(t, r, p, q, test)
 		rec.Reward, rec.RewardSE, rec.SampledReward = train.Number(rw.Mean), train.Number(rw.SE),
 			train.Number(rw.Sampled)
 		if p.HasPosterior() {
@@ -187,6 +195,14 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	return rec, nil
 }
 
+// rewardOf is what a policy earns on the test set, by actions or by lists.
+func rewardOf(t *Task, r train.Run, p policies.Policy, q policies.Posterior, test logs.Contexts) train.Reward {
+	if r.Slots > 0 {
+		return train.EvaluateLists(p, q, test, t.Data.Test.Labels, r.Slots, r.Seed)
+	}
+	return train.Evaluate(p, q, test, t.Data.Test.Labels, r.Seed)
+}
+
 func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Config,
 	rec *train.Record) (policies.Posterior, *train.Representation, error) {
 	out, err := train.Recipe{Share: r.PriorSplit, LayerRate: r.LayerRate}.Learn(ctx, provenance.New(t.Log), t.Log,
@@ -196,6 +212,9 @@ func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Confi
 	}
 	s := out.Certificate.Statement()
 	rec.Certificate, rec.Seconds, rec.Learner = &s, out.Seconds, out.Learner
+	if t.Log.Lists != nil { // rows are slots below what the logging policy showed, and tell nothing of its own lists
+		return out.Posterior, out.Shares[0].In, nil
+	}
 	pi, err := out.Play(t.Log, c.Threads)
 	if err == nil {
 		rec.HeldOut, err = heldOut(t, pi, out.Rows)
@@ -270,7 +289,7 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 				if err != nil {
 					return false
 				}
-				rw := train.Evaluate(c.Policy, p.Posterior, test, t.Data.Test.Labels, r.Seed)
+				rw := rewardOf(t, r, c.Policy, p.Posterior, test)
 				curve = append(curve, train.CurvePoint{Epoch: p.Number, Objective: train.Number(p.Objective),
 					Terms: p.Terms, Reward: train.Number(rw.Mean)})
 				return true

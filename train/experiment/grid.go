@@ -140,6 +140,8 @@ func (g Grid) learned(lib library.Library, left func(what string, why error)) ([
 						err := lib.Check(r)
 						if p, _ := lib.Policy(r.Policy); err == nil && r.Representation != "" && !o.Recipe {
 							err = representable(p.Make(0, nil, false).HasPosterior(), r.PriorSplit > 0)
+						} else if err == nil && r.Slots > 0 && !o.Recipe {
+							err = listable(p.Make(0, nil, false).HasPosterior(), r.PriorSplit > 0)
 						}
 						switch {
 						case errors.As(err, &unfit) && left != nil:
@@ -212,6 +214,19 @@ func Key(r train.Run) string {
 		panic(err) // a Run is made of strings, integers and checked numbers
 	}
 	return string(b)
+}
+
+// listable says why a policy cannot be one of lists.
+func listable(posterior, split bool) error {
+	switch {
+	case posterior:
+		return &objectives.UnfitError{Reason: "under a posterior the slots of a list are not drawn one after the other: " +
+			"take a softmax policy, or the certified recipe"}
+	case split:
+		return &objectives.UnfitError{Reason: "a policy of lists has no posterior, and no use for the rows of setting " +
+			"prior-split"}
+	}
+	return nil
 }
 
 // representable says why a policy cannot have a representation: one with a posterior needs rows

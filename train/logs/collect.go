@@ -178,3 +178,52 @@ func FromLabels(x Contexts, labels []uint8, rows []int, theta []float64, k int, 
 	})
 	return l
 }
+
+// Examined is how often people look at slot l, from 1, of the lists of [ListsFromLabels]: 1/l.
+func Examined(l int) float64 { return 1 / float64(l) }
+
+// ListsFromLabels turns labelled examples into a log of lists: for each of the rows of x the softmax policy of
+// parameters theta [K×d] fills so many slots, fewer than K, one after the other among the actions that are left. The
+// cost of a slot is −1 with probability [Examined] if it shows the label, and else 0: so a list has one click at most,
+// and what it earns is the probability of that, the sum over its slots. Propensities and keys are as those of
+// [FromLabels], of each slot. Each row offers what the slots above left, in the context of its example.
+func ListsFromLabels(x Contexts, labels []uint8, rows []int, theta []float64, k, slots int, r *rand.Rand) *Log {
+	one := make([]float64, k*k)
+	for a := range k {
+		one[a*k+a] = 1
+	}
+	c := &Choices{Z: Rows64{Width: k, Data: one}}
+	l := &Log{Actions: Numbered(k), X: x, simulated: true, Choices: c,
+		Lists: &Lists{Assume: "cascade", SlotWeights: "sum"}}
+	pi := make([]float64, k)
+	Scores(x, rows, theta, k, func(i int, scores []float64) {
+		left := make([]int32, k)
+		for a := range left {
+			left[a] = int32(a)
+		}
+		for slot := range slots {
+			pi = pi[:len(left)]
+			for j, a := range left {
+				pi[j] = scores[a]
+			}
+			kernel.Softmax(pi, pi, len(pi))
+			for j := range pi {
+				pi[j] = max(pi[j], LeastPropensity)
+			}
+			at, cost := propensity.Draw(pi, r), 0.
+			if left[at] == int32(labels[rows[i]]) && r.Float64() < Examined(slot+1) {
+				cost = -1
+			}
+			c.First, c.Count, c.At = append(c.First, int64(len(c.Actions))), append(c.Count, int32(len(left))),
+				append(c.At, int32(at))
+			c.Actions, l.Propensities = append(c.Actions, left...), append(l.Propensities, pi...)
+			l.Rows, l.Keys, l.Group = append(l.Rows, rows[i]), append(l.Keys, uint64(rows[i]*slots+slot)),
+				append(l.Group, int32(i))
+			l.Lists.Of, l.Lists.Slot = append(l.Lists.Of, int32(i)), append(l.Lists.Slot, int32(slot+1))
+			l.Action, l.Cost, l.Propensity = append(l.Action, left[at]), append(l.Cost, cost),
+				append(l.Propensity, pi[at])
+			left = slices.Delete(left, at, at+1)
+		}
+	})
+	return l
+}
