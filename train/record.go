@@ -50,7 +50,7 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 // Run is the configuration of one run, by names. Equal Runs on equal data give
 // equal results.
 type Run struct {
-	Dataset   string  `json:"dataset"`        // its name
+	Dataset   string  `json:"dataset"`        // its name; with lists of its labels "name:slots"
 	Eta0      float64 `json:"eta0"`           // η₀, the logging policy's inverse temperature
 	Objective string  `json:"objective"`      // a name of the library
 	Policy    string  `json:"policy"`         // a name of the library

@@ -33,8 +33,6 @@ type Settings struct {
 	// arguments. LayerRate stands for LearningRate where it is learned.
 	Representation string  `json:"representation,omitempty"`
 	LayerRate      float64 `json:"layer_lr,omitempty"` // learning rate of layers
-	// Slots is L, the slots of the lists that an example is shown, see logs.ListsFromLabels; 0: one action.
-	Slots int `json:"slots,omitempty"`
 }
 
 // Scope says which runs a setting is of.
@@ -114,10 +112,6 @@ func AllSettings() []Setting {
 			func(x float64) bool { return x == 0 || finite(x) }, "want a positive number",
 			Setting{Scope: OfMethod, Help: "learning rate of Adam where a representation is learned, in place of " +
 				"--lr"}),
-		entry("slots", func(s *Settings) *int { return &s.Slots }, 0,
-			func(n int) bool { return n == 0 || n > 1 && n < MostListed }, fmt.Sprintf("want 2 to %d, or 0 for one action",
-				MostListed-1), Setting{Column: "slots", Scope: OfProblem, Grid: true,
-				Help: "rank: show lists of this many classes, of which the right one is clicked, 1/l as often in slot l"}),
 	}
 }
 

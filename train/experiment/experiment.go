@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -47,10 +49,19 @@ type taskKey struct {
 	eta0    float64
 	seed    uint64
 	limit   int
-	slots   int
 }
 
-func keyOf(r train.Run) taskKey { return taskKey{r.Dataset, r.Eta0, r.Seed, r.Limit, r.Slots} }
+func keyOf(r train.Run) taskKey { return taskKey{r.Dataset, r.Eta0, r.Seed, r.Limit} }
+
+// listsOf is the name of a data set, and how many slots the lists have that its examples are shown, see
+// [logs.ListsFromLabels]; 0: an action each.
+func listsOf(dataset string) (name string, slots int) {
+	name, text, _ := strings.Cut(dataset, ":")
+	if slots, err := strconv.Atoi(text); err == nil && slots > 0 {
+		return name, slots
+	}
+	return dataset, 0
+}
 
 // once returns the value of a key of m. The first call for a key computes the value by f.
 func once[K comparable, T any](e *Runner, m *map[K]func() (T, error), key K, f func() (T, error)) (T, error) {
@@ -93,7 +104,7 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 		return nil, err
 	}
 	fitKey := key
-	fitKey.eta0, fitKey.slots = 0, 0
+	fitKey.eta0 = 0
 	f, err := once(e, &e.fits, fitKey, func() (fitted, error) {
 		logging, log, err := train.Split(data.Train.Len(), key.limit, key.seed)
 		if err != nil {
@@ -112,10 +123,10 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 	}
 	t := &Task{Data: data, Prior: policies.Prior{Mean: theta0, Scale: 1, Fixed: true}}
 	actions := train.Stream(key.seed, "actions")
-	if key.slots > 0 {
-		t.Log = logs.ListsFromLabels(data.Train, data.Train.Labels, f.rows, theta0, k, key.slots, actions)
+	if _, slots := listsOf(key.dataset); slots > 0 {
+		t.Log = logs.ListsFromLabels(data.Train, data.Train.Labels, f.rows, theta0, k, slots, actions)
 		t.LoggingReward = train.EvaluateLists(policies.Softmax{}, policies.Posterior{Actions: k, Mu: theta0}, data.Test,
-			data.Test.Labels, key.slots, key.seed).Mean
+			data.Test.Labels, slots, key.seed).Mean
 		return t, nil
 	}
 	t.Log = logs.FromLabels(data.Train, data.Train.Labels, f.rows, theta0, k, actions)
@@ -130,6 +141,7 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 
 // Data opens a data set, or returns it again.
 func (e *Runner) Data(name string) (*dataset.Data, error) {
+	name, _ = listsOf(name)
 	return once(e, &e.data, name, func() (*dataset.Data, error) { return dataset.Open(name, e.DataDir) })
 }
 
@@ -197,8 +209,8 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 
 // rewardOf is what a policy earns on the test set, by actions or by lists.
 func rewardOf(t *Task, r train.Run, p policies.Policy, q policies.Posterior, test logs.Contexts) train.Reward {
-	if r.Slots > 0 {
-		return train.EvaluateLists(p, q, test, t.Data.Test.Labels, r.Slots, r.Seed)
+	if _, slots := listsOf(r.Dataset); slots > 0 {
+		return train.EvaluateLists(p, q, test, t.Data.Test.Labels, slots, r.Seed)
 	}
 	return train.Evaluate(p, q, test, t.Data.Test.Labels, r.Seed)
 }

@@ -58,6 +58,10 @@ func (g Grid) Runs(lib library.Library, left func(what string, why error)) ([]tr
 	var runs []train.Run
 	seen := map[string]bool{}
 	for _, data := range g.Datasets {
+		learned, err := listed(lib, data, learned, left)
+		if err != nil {
+			return nil, err
+		}
 		for _, eta := range g.Eta0 {
 			if math.IsNaN(eta) || math.IsInf(eta, 0) {
 				return nil, &train.SettingError{Key: "eta0", Reason: fmt.Sprintf("%v: want a number", eta)}
@@ -140,8 +144,6 @@ func (g Grid) learned(lib library.Library, left func(what string, why error)) ([
 						err := lib.Check(r)
 						if p, _ := lib.Policy(r.Policy); err == nil && r.Representation != "" && !o.Recipe {
 							err = representable(p.Make(0, nil, false).HasPosterior(), r.PriorSplit > 0)
-						} else if err == nil && r.Slots > 0 && !o.Recipe {
-							err = listable(p.Make(0, nil, false).HasPosterior(), r.PriorSplit > 0)
 						}
 						switch {
 						case errors.As(err, &unfit) && left != nil:
@@ -216,17 +218,37 @@ func Key(r train.Run) string {
 	return string(b)
 }
 
-// listable says why a policy cannot be one of lists.
-func listable(posterior, split bool) error {
-	switch {
-	case posterior:
-		return &objectives.UnfitError{Reason: "under a posterior the slots of a list are not drawn one after the other: " +
-			"take a softmax policy, or the certified recipe"}
-	case split:
-		return &objectives.UnfitError{Reason: "a policy of lists has no posterior, and no use for the rows of setting " +
-			"prior-split"}
+// listed are the runs of one problem that can learn lists, where the data set has them.
+func listed(lib library.Library, data string, runs []train.Run, left func(what string, why error)) (can []train.Run,
+	err error) {
+	if _, slots := listsOf(data); slots == 0 {
+		return runs, nil
 	}
-	return nil
+	for _, r := range runs {
+		p, err := lib.Policy(r.Policy)
+		if err != nil {
+			return nil, err
+		}
+		why := ""
+		switch {
+		case p.Make(0, nil, false).HasPosterior():
+			why = "under a posterior the slots of a list are not drawn one after the other: take a softmax policy"
+		case r.PriorSplit > 0 && !p.Plays:
+			why = "its policy has no posterior, and lists no use for the rows of setting prior-split"
+		default:
+			can = append(can, r)
+			continue
+		}
+		err = &objectives.UnfitError{Reason: data + ": " + why}
+		if left == nil {
+			return nil, fmt.Errorf("%s: %w", what(r), err)
+		}
+		left(what(r), err)
+	}
+	if len(can) == 0 && len(runs) > 0 {
+		return nil, fmt.Errorf("nothing is left to run on %s: objectives of softmax policies, and certified, can", data)
+	}
+	return can, nil
 }
 
 // representable says why a policy cannot have a representation: one with a posterior needs rows

@@ -41,7 +41,7 @@ func (e *Runner) Plan(lists ...[]train.Run) ([]train.Run, error) {
 
 // rows is the length of a run's log; known holds those asked for before.
 func (e *Runner) rows(r train.Run, known map[taskKey]int) (int, error) {
-	key := taskKey{dataset: r.Dataset, limit: r.Limit, slots: r.Slots}
+	key := taskKey{dataset: r.Dataset, limit: r.Limit}
 	if n, ok := known[key]; ok {
 		return n, nil
 	}
@@ -53,15 +53,16 @@ func (e *Runner) rows(r train.Run, known map[taskKey]int) (int, error) {
 		return 0, &train.SettingError{Key: "limit", Reason: fmt.Sprintf("%d: data set %s has %d training examples",
 			r.Limit, r.Dataset, n)}
 	}
-	if r.Slots >= d.Classes || r.Slots > 0 && d.Classes > train.MostListed {
-		return 0, &train.SettingError{Key: "slots", Reason: fmt.Sprintf("%d: data set %s has %d classes, and lists must "+
-			"be shorter, of at most %d classes", r.Slots, r.Dataset, d.Classes, train.MostListed)}
+	_, slots := listsOf(r.Dataset)
+	if slots == 1 || slots >= d.Classes || slots > 0 && d.Classes > train.MostListed {
+		return 0, &train.SettingError{Key: "dataset", Reason: fmt.Sprintf("%s: it has %d classes: want lists of 2 to %d "+
+			"slots, of at most %d classes", r.Dataset, d.Classes, d.Classes-1, train.MostListed)}
 	}
 	_, log, err := train.Split(d.Train.Len(), r.Limit, r.Seed)
 	if err != nil {
 		return 0, fmt.Errorf("data set %s: %w", r.Dataset, err)
 	}
-	known[key] = len(log) * max(1, r.Slots)
+	known[key] = len(log) * max(1, slots)
 	return known[key], nil
 }
 

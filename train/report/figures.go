@@ -327,7 +327,12 @@ func distinctNames(pts []Point, of func(Point) string) []string {
 
 // datasetName is how a data set is called in titles.
 func datasetName(s string) string {
-	return cmp.Or(map[string]string{"mnist": "MNIST", "fashion": "FashionMNIST"}[s], s)
+	name, slots, lists := strings.Cut(s, ":")
+	name = cmp.Or(map[string]string{"mnist": "MNIST", "fashion": "FashionMNIST"}[name], name)
+	if lists {
+		name += ", lists of " + slots
+	}
+	return name
 }
 
 // names gives the names of a library as titles and legends show them.

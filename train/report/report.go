@@ -391,6 +391,9 @@ func legend(gs []*group, apart bool) (notes []string) {
 	for _, g := range gs {
 		certificate = cmp.Or(certificate, g.Certificate)
 	}
+	if name := datasetName(gs[0].Dataset); strings.Contains(name, "lists") {
+		notes = append(notes, "reward: the probability that a list is clicked, 1/l where slot l shows the label; n: slots")
+	}
 	if certificate != nil {
 		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the "+
 			"verdict against the logging policy, of each line by itself: if you pick the best of several, "+
