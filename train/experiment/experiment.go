@@ -103,6 +103,10 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	slots, err := slotsOf(key.dataset, data)
+	if err != nil {
+		return nil, err
+	}
 	fitKey := key
 	fitKey.eta0 = 0
 	f, err := once(e, &e.fits, fitKey, func() (fitted, error) {
@@ -123,7 +127,7 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 	}
 	t := &Task{Data: data, Prior: policies.Prior{Mean: theta0, Scale: 1, Fixed: true}}
 	actions := train.Stream(key.seed, "actions")
-	if _, slots := listsOf(key.dataset); slots > 0 {
+	if slots > 0 {
 		t.Log = logs.ListsFromLabels(data.Train, data.Train.Labels, f.rows, theta0, k, slots, actions)
 		t.LoggingReward = train.EvaluateLists(policies.Softmax{}, policies.Posterior{Actions: k, Mu: theta0}, data.Test,
 			data.Test.Labels, slots, key.seed).Mean

@@ -17,9 +17,12 @@ import (
 // order of memory: x_0, x_1, … are the pixels from 0 to 255, of which memory has
 // φ(x) = x/‖x‖₂, the actions are named by the classes, and the decision id is the place
 // of the image among those for training. The path's ending is the format, see
-// [logs.Create].
+// [logs.Create]. Lists are an error.
 func Export(path string, t *experiment.Task) error {
 	l := t.Log
+	if l.Lists != nil {
+		return errors.New("lists of labels are compared alone, and not written: take the data set without its slots")
+	}
 	return writeImages(path, t, func(w *imageWriter) error {
 		for i := range l.Len() {
 			at := l.Context(i)
