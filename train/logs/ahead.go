@@ -194,6 +194,8 @@ func (t *table) take(b *builder, s *slot, k *rowBlock, cell *blockCell) error {
 	switch {
 	case c.role == roleIgnored:
 		return nil
+	case cell.form == 'n' && c.role == roleSlots && c.slot >= 0:
+		return t.ofSlot(b, c, 0, nil, 0)
 	case cell.form == 'n' && c.role != roleField:
 		if c.role == roleContext {
 			c.missing++

@@ -21,6 +21,7 @@ type parquetReader struct {
 	*table
 	leaves []*leaf
 	cells  []parquetCell
+	halves []bool // leaves of numbers of 16 bits, of which the library says that they are texts
 }
 
 // leaf describes a column of the file that holds values.
@@ -58,6 +59,11 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 		return nil, fmt.Errorf("%s: not a Parquet file, or damaged: %w", l.path, err)
 	}
 	r := &parquetReader{table: newTable(l, b)}
+	for _, e := range file.Metadata().Schema {
+		if _, half := e.LogicalType.Value.(*logical.Float16Type); e.Type.Valid {
+			r.halves = append(r.halves, half)
+		}
+	}
 	for _, top := range file.Root().Columns() {
 		if _, twice := r.index[top.Name()]; twice {
 			return nil, fmt.Errorf("%s: column %q twice", l.path, top.Name())
@@ -123,7 +129,8 @@ func (r *parquetReader) add(c *column, p *parquet.Column) error {
 		cell.make = mapCell
 	case c.role != roleIgnored && c.role != roleContexts && c.role != roleActions &&
 		!((c.role == roleOffered || c.role >= roleSlots && c.role <= roleSlotRewards) && list):
-		return fmt.Errorf("%s: column %s: a nested column cannot be read here", r.path, c.name)
+		return fmt.Errorf("%s: column %s: a nested column cannot be read here: want plain values, or a list of them; "+
+			"structs of actions are column actions", r.path, c.name)
 	}
 	r.cells = append(r.cells, cell)
 	return nil
@@ -137,8 +144,11 @@ func (r *parquetReader) leaf(c *column, p *parquet.Column) error {
 		l.entry--
 	}
 	r.leaves = append(r.leaves, l)
-	t := p.Type().LogicalType()
-	if t == nil {
+	t, half := p.Type().LogicalType(), len(r.leaves) <= len(r.halves) && r.halves[len(r.leaves)-1]
+	if half && c.role != roleIgnored && c.role != roleField {
+		return fmt.Errorf("%s: column %s: numbers of 16 bits cannot be read: write doubles", r.path,
+			strings.Join(p.Path(), "."))
+	} else if t == nil {
 		return nil
 	}
 	switch t := t.Value.(type) {
@@ -155,9 +165,9 @@ func (r *parquetReader) leaf(c *column, p *parquet.Column) error {
 		l.unit = 86400e9
 	case *logical.IntType:
 		l.unsigned = !t.IsSigned
-	case *logical.DecimalType, *logical.TimeType, *logical.UUIDType, *logical.Float16Type:
+	case *logical.DecimalType, *logical.TimeType, *logical.UUIDType:
 		if c.role != roleIgnored && c.role != roleField {
-			return fmt.Errorf("%s: column %s: values of type %s cannot be read: write numbers or texts", r.path,
+			return fmt.Errorf("%s: column %s: values of type %s cannot be read: write doubles or texts", r.path,
 				strings.Join(p.Path(), "."), p.Type())
 		}
 	}

@@ -1,7 +1,9 @@
 package logs
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	compact "github.com/parquet-go/parquet-go/encoding/thrift"
+	logical "github.com/parquet-go/parquet-go/format"
 )
 
 // Lists in columns by slot are those of JSON Lines, also where the first lists are the shortest, columns stand in another
@@ -113,5 +117,36 @@ func TestSlotColumns_OfALogWithActionsAreNotRead(t *testing.T) {
 		if err != nil || log.Lists != nil || log.Len() != 2 || !strings.Contains(fmt.Sprint(log.Notes), "not read: slot_1, slot_reward_1") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Numbers of 16 bits, which the library has for texts of two bytes, would be names.
+func TestParquet_RefusesNumbersOf16Bits(t *testing.T) {
+	type line struct {
+		Action string  `parquet:"action"`
+		Reward float64 `parquet:"reward"`
+		X      [2]byte `parquet:"x_a"`
+	}
+	var b bytes.Buffer
+	if err := parquet.Write(&b, []line{{"a", 1, [2]byte{0, 0x34}}, {"b", 0, [2]byte{0, 0x38}}}); err != nil {
+		t.Fatal(err)
+	}
+	text := b.Bytes()
+	if _, err := openSlates(t, "l.parquet", string(text)); err != nil { // texts
+		t.Fatal(err)
+	}
+	from := len(text) - 8 - int(binary.LittleEndian.Uint32(text[len(text)-8:]))
+	var meta logical.FileMetaData
+	if err := compact.Unmarshal(&compact.CompactProtocol{}, text[from:len(text)-8], &meta); err != nil {
+		t.Fatal(err)
+	}
+	meta.Schema[3].LogicalType.Value = &logical.Float16Type{}
+	footer, err := compact.Marshal(&compact.CompactProtocol{}, &meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(binary.LittleEndian.AppendUint32(append(text[:from:from], footer...), uint32(len(footer))), "PAR1"...)
+	if _, err := openSlates(t, "l.parquet", string(text)); err == nil || !strings.Contains(err.Error(), "column x_a: numbers of 16 bits cannot be read") {
+		t.Error(err)
 	}
 }
