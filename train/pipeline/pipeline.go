@@ -501,8 +501,12 @@ func (l *learning) remark() {
 			"log", t.Stopped)
 	}
 	if t.Estimate.Effective < l.o.MinESS && t.Stopped == "" {
-		l.warn("the weights π/π₀ of the %d rows are worth %.1f rows: what the log says of the policy rests on a "+
-			"handful of rows", t.Estimate.Rows, t.Estimate.Effective)
+		units := "rows"
+		if l.log.Lists != nil {
+			units = "lists"
+		}
+		l.warn("the weights π/π₀ of the %d %s are worth %.1f: what the log says of the policy rests on a handful of %s",
+			t.Estimate.Rows, units, t.Estimate.Effective, units)
 	}
 	if !t.Estimate.Tells() {
 		l.warn("the rows hardly show what the policy does: nothing is known of what it earns; serve it with its " +

@@ -162,7 +162,8 @@ func concluded(s provenance.Statement, next string) string {
 	case provenance.Doubted:
 		return "doubted: the log contradicts what the bounds assume; next: opl inspect, and repair the log"
 	case provenance.Vacuous:
-		return "nothing is guaranteed: the bound allows the least reward; next: log more rows, with more randomness"
+		return "nothing is guaranteed: the bound allows the least reward; next: keep what plays, and log more rows with " +
+			"more randomness"
 	}
 	return fmt.Sprintf("not shown to be better than %s: it earns at least %s%s with probability %v; next: keep what "+
 		"plays, or log more rows", who, u.Least(s.Guaranteed, errorOf(s)), at, 1-s.Delta)
