@@ -10,6 +10,9 @@ import (
 // A table may have a list in columns slot_1, slot_2, …, one for each slot, with slot_propensity_1, … and slot_reward_1, ….
 // Empty cells at its end make a list shorter. Rows fill the same [shown] as lists in single columns do.
 
+// listColumns are the columns that they stand for, by role.
+var listColumns = [...]string{"slots", "slot_propensities", "slot_rewards"}
+
 // numbered finds the columns of the table that have one slot, and checks that none is left out. Where rows have an
 // action, such columns are of something else: they are not read.
 func (t *table) numbered() error {
@@ -24,7 +27,7 @@ func (t *table) numbered() error {
 		case byName[c.as] != nil:
 			return fmt.Errorf("%s: columns %s and %s are the same", t.path, byName[c.as].name, c.name)
 		}
-		byName[c.as], of[c.role-roleSlots], t.bySlot[c.role-roleSlots] = c, stem, stem+"N"
+		byName[c.as], of[c.role-roleSlots] = c, stem
 		counts[c.role]++
 	}
 	if len(byName) == 0 || listed[roleAction] != "" && listed[roleSlate] == "" {
@@ -63,7 +66,7 @@ func (t *table) numbered() error {
 func (t *table) ofSlot(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
 	l, empty := &b.shown, form == 0 && len(s) == 0
 	if !empty || c.role == roleSlots {
-		l.column[c.role-roleSlots] = t.bySlot[c.role-roleSlots]
+		l.column[c.role-roleSlots] = listColumns[c.role-roleSlots]
 	}
 	if l.numbered = true; empty {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,6 +64,14 @@ func TestSlotColumns_EqualWholeLists(t *testing.T) {
 		return log
 	}
 	plain := open("l.jsonl", nil)
+	if err := os.Mkdir(filepath.Join(dir, "both"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, filepath.Join(dir, "both", "1.jsonl"), whole.String())
+	rewrite(t, filepath.Join(dir, "both", "2.csv"), csv.String())
+	if both := open("both", map[string]string{"slot_reward_3": "worth_3"}); both.Len() != 2*plain.Len() {
+		t.Errorf("%d rows of two files, want twice %d", both.Len(), plain.Len())
+	}
 	for name, columns := range map[string]map[string]string{"l.csv": {"slot_reward_3": "worth_3"}, "l.parquet": nil} {
 		log := open(name, columns)
 		if got, want := told(log), told(plain); !slices.Equal(got, want) || log.Hash() != plain.Hash() {

@@ -139,7 +139,6 @@ type table struct {
 	inner   *decoder   // of cells that are JSON
 	wide    wide       // of the columns, those that are read ahead
 	blocks  *rowsAhead // nil: lines are read one by one
-	bySlot  [3]string  // what columns of one slot are called, by role
 }
 
 func newTable(l *lines, b *builder) *table {
