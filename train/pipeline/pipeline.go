@@ -516,6 +516,10 @@ func (l *learning) remark() {
 		l.warn("by the estimate the policy earns less than the logging policy: keep the policy that plays, or log " +
 			"more rows")
 	}
+	if c, n := out.Certificate, len(l.log.Policies); n > 0 && l.o.PriorFile == nil && !(c != nil && c.Statement().Proven()) {
+		l.warn("policy %.12s logged rows: setting prior with its file makes it a candidate, if it is what plays",
+			l.log.Policies[n-1])
+	}
 	switch {
 	case l.log.Estimated:
 		out.Unproven = "the propensities are estimates: no guarantee holds"
