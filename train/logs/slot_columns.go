@@ -48,13 +48,13 @@ func (t *table) numbered() error {
 			}
 		}
 		if many := counts[role(as)+roleSlots]; many != n {
-			return fmt.Errorf("%s: %d columns %sN, and %d columns slot_N: want one for each slot", t.path, many, stem, n)
+			return fmt.Errorf("%s: columns %sN are %d, and slot_N %d: want one for each slot", t.path, stem, many, n)
 		}
 		for l := range n {
 			c := byName[fmt.Sprint(stem, l+1)]
 			if c == nil {
-				return fmt.Errorf("%s: %d columns %sN, and none is %s%d: want them counted from 1, without gaps", t.path,
-					n, stem, stem, l+1)
+				return fmt.Errorf("%s: columns %sN are %d, and none is %s%d: want them counted from 1, without gaps", t.path,
+					stem, n, stem, l+1)
 			}
 			c.slot = l
 		}

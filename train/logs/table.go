@@ -86,10 +86,10 @@ func roleOf(name, preset string) role {
 	case IsOutcome(name):
 		return roleOutcome
 	}
-	if as, ok := roles[name]; ok {
-		return as
+	if stem := strings.TrimRight(name, "0123456789"); stem != name {
+		return numberedRoles[stem]
 	}
-	return numberedRoles[strings.TrimRight(name, "0123456789")]
+	return roles[name]
 }
 
 // numberedRoles are those of columns slot_1, slot_2, … and what goes with them, by their names without the number.
