@@ -23,18 +23,26 @@ func GradCheck(o Objective, w Weight, pol policies.Policy, seed uint64) (graph.G
 // of which the gradient is checked, too.
 func GradCheckThrough(h Representation, o Objective, w Weight, pol policies.Policy, seed uint64) (graph.GradReport,
 	error) {
-	return gradCheck(h, o, w, pol, seed, nil)
+	return GradCheckItems(Plain, h, o, w, pol, seed)
 }
 
-// GradCheckItems is GradCheckThrough with actions that have features: sets of 1 to 4 of 7 items, or else a
-// catalogue of 4.
-func GradCheckItems(sets bool, h Representation, o Objective, w Weight, pol policies.Policy,
+// Offering is how the actions of [GradCheckItems], which have features, are offered.
+type Offering string
+
+// The offerings.
+const (
+	Plain      Offering = ""            // actions have no features, see [GradCheckThrough]
+	Catalogue  Offering = "a catalogue" // all 4 to all rows
+	SetsOfOwn  Offering = "sets"        // 1 to 4 of 7 to each row
+	ListsOfOwn Offering = "lists"       // of two slots, from sets of 2 to 4
+)
+
+// Offerings lists them.
+func Offerings() []Offering { return []Offering{Plain, Catalogue, SetsOfOwn, ListsOfOwn} }
+
+// GradCheckItems is GradCheckThrough with actions that have features.
+func GradCheckItems(of Offering, h Representation, o Objective, w Weight, pol policies.Policy,
 	seed uint64) (graph.GradReport, error) {
-	return gradCheck(h, o, w, pol, seed, &sets)
-}
-
-func gradCheck(h Representation, o Objective, w Weight, pol policies.Policy, seed uint64,
-	sets *bool) (graph.GradReport, error) {
 	const b, k, d = 5, 4, 4
 	r := rand.New(rand.NewPCG(seed, 0))
 	normal := func(n int, scale float64) []float64 {
@@ -50,9 +58,13 @@ func gradCheck(h Representation, o Objective, w Weight, pol policies.Policy, see
 		return graph.GradReport{}, err
 	}
 	s := Setup{N: 1000, Policy: pol, Weight: w, Actions: k, Dim: d, Representation: h, Training: true}
-	if sets != nil {
+	slots := 1
+	if of == ListsOfOwn {
+		s.Slots, slots = 2, 2
+	}
+	if of != Plain {
 		n, p := k, 3
-		if s.Sets = *sets; s.Sets {
+		if s.Sets = of != Catalogue; s.Sets {
 			n = 7
 		}
 		z := normal(n*p, 1)
@@ -84,15 +96,15 @@ func gradCheck(h Representation, o Objective, w Weight, pol policies.Policy, see
 	defer prog.Close()
 
 	x, norm := normal(b*d, 1), make([]float64, b)
-	action, cost, logged, all, offered := make([]float64, b), make([]float64, b), make([]float64, b), make([]float64,
-		b*k), make([]float64, b*k)
+	var action, cost, logged []float64
+	all, offered := make([]float64, b*k), make([]float64, b*k)
 	for i := range b {
 		for _, v := range x[i*d : i*d+d] {
 			norm[i] = math.Hypot(norm[i], v)
 		}
 		n, items := k, make([]int, k)
 		if s.Sets {
-			n, items = 1+(i+3)%k, r.Perm(7)
+			n, items = max(slots, 1+(i+3)%k), r.Perm(7)
 		}
 		var sum float64
 		for a := range k {
@@ -106,8 +118,9 @@ func gradCheck(h Representation, o Objective, w Weight, pol policies.Policy, see
 		for a := range n {
 			all[i*k+a] /= sum
 		}
-		action[i], cost[i] = float64(r.IntN(n)), -r.Float64()
-		logged[i] = all[i*k+int(action[i])]
+		for first := r.IntN(n); len(action) < (i+1)*slots; first = (first + 1) % n {
+			action, cost, logged = append(action, float64(first)), append(cost, -r.Float64()), append(logged, all[i*k+first])
+		}
 	}
 	values := map[string][]float64{
 		InputContext: x, InputNorm: norm, InputAction: action, InputCost: cost, InputPropensity: logged,
@@ -115,7 +128,7 @@ func gradCheck(h Representation, o Objective, w Weight, pol policies.Policy, see
 	}
 	for _, name := range prog.Inputs() {
 		if strings.HasPrefix(name, InputOutcome) {
-			for range b {
+			for range b * slots {
 				values[name] = append(values[name], -r.Float64())
 			}
 		}

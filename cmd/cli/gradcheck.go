@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"opl/graph"
 	"opl/objectives"
 	"opl/train"
 	"opl/train/experiment"
@@ -57,19 +56,18 @@ func gradcheck(cmd *cobra.Command, lib library.Library, only []string, seed uint
 		if err != nil {
 			return err
 		}
-		for i, actions := range []string{"", ", of sets", ", of a catalogue"} {
-			var rep graph.GradReport
-			if i == 0 {
-				rep, err = objectives.GradCheckThrough(c.Representation, c.Objective, c.Weight, c.Policy, seed)
-			} else if !c.Policy.HasPosterior() {
-				rep, err = objectives.GradCheckItems(i == 1, c.Representation, c.Objective, c.Weight, c.Policy, seed)
-			} else {
-				break
+		for _, offering := range objectives.Offerings() {
+			name := combination(r)
+			if offering != objectives.Plain {
+				name += ", of " + string(offering)
+				if c.Policy.HasPosterior() {
+					break
+				}
 			}
+			rep, err := objectives.GradCheckItems(offering, c.Representation, c.Objective, c.Weight, c.Policy, seed)
 			if _, unfit := errors.AsType[*objectives.UnfitError](err); unfit {
 				continue
 			}
-			name := combination(r) + actions
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
