@@ -75,7 +75,7 @@ type Record struct {
 	RewardSE       Number            `json:"reward_se"`          // left by sampling π_Q; 0: exact
 	RewardAtMean   Number            `json:"reward_at_mean"`     // of the policy at θ = μ
 	SampledReward  Number            `json:"sampled_reward"`     // Algorithm 2
-	HeldOut        *HeldOut          `json:"held_out,omitempty"` // nil: every row of the log had a part in the policy
+	HeldOut        *HeldOut          `json:"held_out,omitempty"` // nil: all rows had a part in the policy, or are slots
 	ObjectiveValue Number            `json:"objective_value"`    // at the end, on the whole log
 	Terms          []objectives.Term `json:"terms,omitempty"`    // of the objective
 	Sigma          Number            `json:"sigma"`              // σ at the end; none: a point policy

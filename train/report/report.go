@@ -392,7 +392,8 @@ func legend(gs []*group, apart bool) (notes []string) {
 		certificate = cmp.Or(certificate, g.Certificate)
 	}
 	if name := datasetName(gs[0].Dataset); strings.Contains(name, "lists") {
-		notes = append(notes, "reward: the probability that a list is clicked, 1/l where slot l shows the label; n: slots")
+		notes = append(notes, "reward: the probability that a list is clicked, 1/l where slot l shows the label, "+
+			"so that cascade holds; n: slots")
 	}
 	if certificate != nil {
 		notes = append(notes, fmt.Sprintf("guaranteed: with probability %v over the log, together with the "+
