@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/policies/features"
 	"opl/train/certify"
 	"opl/train/inspect"
@@ -289,33 +291,45 @@ func (j *Judge) lists(p certify.PoolLog, s sample) (certify.PoolLog, sample, err
 // policyCheck is the name of the check of an assumption by what it says of a policy.
 const policyCheck = "the assumption, for this policy"
 
-// compared tests the assumption by what it says of the policy. Where it holds, what some lists say by it and without it
-// has the same mean, so the sum of the differences over clusters, by its standard error, is about normal. One that
-// flatters the policy by more than chance refutes the assumption where a guarantee depends on it, and needs fewer lists
-// than the tests of package inspect, which know no policy. ok is false of fewer than 100 clusters, or no assumption.
+// compared tests the assumption by what it says of the policy. Let A_i be what list i says by it, of mean v, and w_i and
+// R_i the list's joint weight, of mean 1, and reward. Where the assumption holds, Σ w_i (v − R_i) has mean 0, and its
+// terms with those of v, A_i − v + w_i (v − R_i), give its standard error over clusters. Few lists may have large w_i,
+// whose rewards then show too little of how much they vary: their part of the error is at least that of the rewards of
+// all lists, scaled to v, and half of the largest term is taken off. A sum above 0 by more than chance says that the
+// assumption flatters the policy, and needs fewer lists than the tests of package inspect, which know no policy. ok is
+// false of fewer than 100 clusters, or no assumption.
 func (s *Lists) compared(rows []int, clusters []int32) (f inspect.Finding, ok bool) {
-	var by, without, sum, square float64
-	place, differences := map[int32]int{}, []float64(nil)
-	for _, i := range rows {
-		x, plain := -s.List(s.Assume, i, 1).X, -s.List(certify.NoAssumption, i, 1).X
-		at, seen := place[clusters[i]]
-		if !seen {
-			at, differences = len(differences), append(differences, 0)
-			place[clusters[i]] = at
-		}
-		by, without = by+x, without+plain
-		differences[at] += x - plain
-	}
-	for _, d := range differences {
-		sum, square = sum+d, square+d*d
-	}
-	if len(differences) < 100 || square == 0 || s.whole || s.Assume == certify.NoAssumption {
+	if s.whole || s.Assume == certify.NoAssumption {
 		return f, false
 	}
-	z, n, u := sum/math.Sqrt(square), float64(len(rows)), s.Log.Units()
+	n := float64(len(rows))
+	var by, reward, squared, most float64 // sums, and the largest that a list may earn
+	for _, i := range rows {
+		r := -s.List(s.Assume, i, 1).Cost
+		by, reward, squared = by-s.List(s.Assume, i, 1).X, reward+r, squared+r*r
+		most = max(most, floats.Sum(s.Alpha(s.Starts[i+1]-s.Starts[i])))
+	}
+	v, mean := by/n, reward/n
+	spread := (squared/n - mean*mean) * max(0, v*(most-v)) / (mean * (most - mean)) // variance of R_i, at mean v
+	var sum, without, weight, largest, seen, floor, square float64
+	terms := map[int32]float64{}
+	for _, i := range rows {
+		w, r := s.List(certify.NoAssumption, i, 1).Weight, -s.List(s.Assume, i, 1).Cost
+		sum, without, weight, largest = sum+w*(v-r), without+w*r, weight+w, max(largest, w*most)
+		seen, floor = seen+w*w*(v-r)*(v-r), floor+w*w*spread
+		terms[clusters[i]] += -s.List(s.Assume, i, 1).X - v + w*(v-r)
+	}
+	for _, t := range terms {
+		square += t * t
+	}
+	square += max(0, floor-seen)
+	if len(terms) < 100 || !(square > 0) || weight == 0 {
+		return f, false
+	}
+	z, u := math.Max(sum-largest/2, math.Min(0, sum+largest/2))/math.Sqrt(square), s.Log.Units()
 	f = inspect.Finding{Check: policyCheck, About: inspect.Assumed, Numbers: []inspect.Number{{Name: "z", Value: z}},
 		Measured: fmt.Sprintf("by it these lists say that the policy earns %.3g, and without it %.3g, ± %.1g of the "+
-			"difference, z = %.1f", u.At(by/n), u.At(without/n), logs.Half(math.Sqrt(square)/n)*u.Span(), z)}
+			"difference, z = %.1f", u.At(v), u.At(without/weight), logs.Half(math.Sqrt(square)/weight)*u.Span(), z)}
 	if z > 3 { // weights are skewed: above 2.33 are 3 logs in 100, where the assumption holds
 		f.Severity, f.Means = inspect.Doubtful, "the assumption flatters the policy"
 		f.Do = "give setting assume none"

@@ -425,7 +425,8 @@ func verdict(g *group) string {
 		}
 	}
 	var parts []string
-	for _, v := range []provenance.Verdict{provenance.Better, provenance.NotShown, provenance.Vacuous} {
+	for _, v := range []provenance.Verdict{provenance.Better, provenance.Doubted, provenance.NotShown,
+		provenance.Vacuous} {
 		switch n := of[v]; {
 		case n > 0 && len(of) == 1:
 			return string(v)
