@@ -315,7 +315,7 @@ func (s *Lists) compared(rows []int, clusters []int32) (f inspect.Finding, ok bo
 	terms := map[int32]float64{}
 	for _, i := range rows {
 		w, r := s.List(certify.NoAssumption, i, 1).Weight, -s.List(s.Assume, i, 1).Cost
-		sum, without, weight, largest = sum+w*(v-r), without+w*r, weight+w, max(largest, w*most)
+		sum, without, weight, largest = sum+w*(v-r), without+w*r, weight+w, max(largest, w*math.Abs(v-r))
 		seen, floor = seen+w*w*(v-r)*(v-r), floor+w*w*spread
 		terms[clusters[i]] += -s.List(s.Assume, i, 1).X - v + w*(v-r)
 	}
