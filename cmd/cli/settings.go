@@ -104,8 +104,16 @@ func flagError(err error) error {
 // leftOut collects what is not run. It is printed once all else is known to be right, so that an error stays one line.
 type leftOut []string
 
+// add adds what is not run to the line before if that has the same reason.
 func (l *leftOut) add(what string, why error) {
-	*l = append(*l, fmt.Sprintf("opl: left out %s: %v\n", what, why))
+	tail := fmt.Sprintf(": %v\n", why)
+	if last := len(*l) - 1; last >= 0 {
+		if before, same := strings.CutSuffix((*l)[last], tail); same {
+			(*l)[last] = before + ", " + what + tail
+			return
+		}
+	}
+	*l = append(*l, "opl: left out "+what+tail)
 }
 
 func (l leftOut) print(w io.Writer) { fmt.Fprint(w, strings.Join(l, "")) }
