@@ -335,6 +335,19 @@ func duplicate[T comparable](names []T) (int, bool) {
 	return 0, false
 }
 
+// numbered reports whether names are the numbers from 0, each once.
+func numbered(names []string) bool {
+	seen := make([]bool, len(names))
+	for _, s := range names {
+		i, err := strconv.Atoi(s)
+		if err != nil || i < 0 || i >= len(names) || seen[i] || strconv.Itoa(i) != s {
+			return false
+		}
+		seen[i] = true
+	}
+	return true
+}
+
 // list makes the slots of propensities those of a list.
 func (b *builder) list() {
 	b.slots, b.listed = b.slots[:0], true

@@ -186,7 +186,7 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 	}
 	for _, s := range b.spills() {
 		in := dir
-		if s == &b.contexts.values { // see begins
+		if s == &b.contexts.values { // see beginCache
 			in = ""
 		}
 		s.open(in)
@@ -197,10 +197,9 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 // spills lists the columns that a cache has, in its order, and the bad rows.
 func (b *builder) spills() []*spill {
 	own := []*spill{&b.contexts.values, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger,
-		&b.rowIDs, &b.contextHash, &b.rows,
-		&b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text, &b.policies.ends, &b.policies.text}
-	own = append(own, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems, &b.itemActs,
-		&b.slotNumbers)
+		&b.rowIDs, &b.contextHash, &b.rows, &b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text,
+		&b.policies.ends, &b.policies.text, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems,
+		&b.itemActs, &b.slotNumbers}
 	own = slices.Concat(own, b.contexts.spills()[1:], b.items.spills())
 	for _, o := range b.outcomes {
 		own = append(own, &o.values)
@@ -383,12 +382,12 @@ func (b *builder) sound() (action int32, err error) {
 	if err := b.reduce(); err != nil {
 		return 0, err
 	}
-	if err := cmp.Or(b.complete(), b.agrees()); err != nil {
+	if err := cmp.Or(b.mustHave(), b.agrees()); err != nil {
 		return 0, err
 	}
 	b.off, b.differs = false, false
 	if r.hasSet {
-		return 0, b.options()
+		return 0, b.checkOffers()
 	}
 	return b.fixed()
 }
@@ -402,7 +401,7 @@ func (b *builder) keep(action int32) {
 	content, logged := values.content, uint64(0)
 	if r.hasSet {
 		var offered uint64
-		logged, offered = b.offer()
+		logged, offered = b.appendOffers()
 		content, action = content+offered, b.offers.numbers[b.offers.at]
 	} else {
 		logged = b.actions[action].hash
@@ -545,8 +544,8 @@ var propensityForms = map[string]func(v float64) float64{
 	"inverse": func(v float64) float64 { return 1 / v },
 }
 
-// complete checks what a row must have, whatever the others have.
-func (b *builder) complete() error {
+// mustHave checks what a row must have, whatever the others have.
+func (b *builder) mustHave() error {
 	r, form := &b.row, b.o.PropensityForm
 	if of := propensityForms[form]; of != nil {
 		if r.hasP && !r.hasDensity {
@@ -612,8 +611,7 @@ func (b *builder) finish() (names []string, err error) {
 	}
 	var r rearranged
 	for s, see := range map[*spill]func([]byte) bool{&b.acts: to(&r.acts), &b.props: to(&r.all), &b.ps: to(&r.ps),
-		&b.rows:       to(&r.rows),
-		&b.optionActs: to(&r.options), &b.optionCount: to(&r.count), &b.itemActs: to(&r.items)} {
+		&b.rows: to(&r.rows), &b.optionActs: to(&r.options), &b.optionCount: to(&r.count), &b.itemActs: to(&r.items)} {
 		data, unmap, err := s.mapped()
 		if err != nil {
 			return nil, err

@@ -83,9 +83,9 @@ type target struct {
 	abandon   func() error // of own; nil: it is in use
 }
 
-// begins begins the cache at the first of some paths where that is possible, or a temporary file of the same in a
+// beginCache begins the cache at the first of some paths where that is possible, or a temporary file of the same in a
 // folder. Values of contexts, most of the cache, are written there while rows are read.
-func (b *builder) begins(paths []string, dir string, mode fs.FileMode) (err error) {
+func (b *builder) beginCache(paths []string, dir string, mode fs.FileMode) (err error) {
 	var failed error
 	for i, path := range paths {
 		if i > 0 {
@@ -254,8 +254,8 @@ func mapCache(f *os.File, end func() error, key string, right bool) (l *Log, h *
 // sumOf hashes a mapped cache, and gives its pages back as it goes: what was read counts as memory.
 func sumOf(data []byte) uint64 {
 	sum := xxhash.New()
-	for from := 0; from < len(data); from += span {
-		sum.Write(data[from:min(len(data), from+span)])
+	for from := 0; from < len(data); from += releaseBytes {
+		sum.Write(data[from:min(len(data), from+releaseBytes)])
 		release(data)
 	}
 	return sum.Sum64()
@@ -284,16 +284,15 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 			catalogue: h.Catalogue}}
 	}
 	var slots []int32
-	if !l.place(data[:at], h.Sections, &slots) || !l.takeNumbers() || !l.sound() ||
-		len(slots) != 0 && len(slots) != l.n ||
-		!l.placed(slots, h.Whole, h.Joint) {
+	if !l.takeColumns(data[:at], h.Sections, &slots) || !l.takeNumbers() || !l.sound() ||
+		len(slots) != 0 && len(slots) != l.n || !l.takeLists(slots, h.Whole, h.Joint) {
 		return nil, nil, errDamaged
 	}
 	return l, h, nil
 }
 
-// place points the log's columns to the sections of a mapped cache.
-func (l *Log) place(data []byte, sections []int64, slots *[]int32) bool {
+// takeColumns points the log's columns to the sections of a mapped cache.
+func (l *Log) takeColumns(data []byte, sections []int64, slots *[]int32) bool {
 	var names, described, policies blob
 	c, t := l.Choices, &items{}
 	if c == nil {

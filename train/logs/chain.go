@@ -38,14 +38,14 @@ func (c *chain) next(b *builder) error {
 				err = c.begin(b, c.files[c.at-1])
 			}
 		} else if err = c.reader.next(b); err == nil {
-			return c.complete(b)
+			return c.addFixed(b)
 		} else if err == io.EOF {
 			err = c.close()
 		}
 		var wrong *rowError
 		switch {
 		case err == nil:
-		case err == errNoDecision, err == errAgain, errors.As(err, &wrong), !c.leave(err):
+		case err == errNoDecision, err == errAgain, errors.As(err, &wrong), !c.mayLeaveOut(err):
 			return err
 		default: // the rest is only looked at
 			_ = c.close()
@@ -98,7 +98,7 @@ func (c *chain) begin(b *builder, g *file) (err error) {
 	return c.sameColumns(g, schema)
 }
 
-// sameColumns reports that a file has other columns than the first file with a header.
+// sameColumns refuses a file that has other columns than the first file with a header.
 func (c *chain) sameColumns(g *file, schema []string) error {
 	slices.Sort(schema)
 	switch {
@@ -123,8 +123,8 @@ func (c *chain) sameColumns(g *file, schema []string) error {
 		"out by setting skip-bad", g.name, c.from, strings.Join(what, ", "))
 }
 
-// complete adds to a row what the names of its file and folders say.
-func (c *chain) complete(b *builder) error {
+// addFixed adds to a row what the names of its file and folders say.
+func (c *chain) addFixed(b *builder) error {
 	for _, fixed := range c.fixed {
 		if _, own := b.table.index[fixed.c.name]; own { // of a format without a header
 			continue

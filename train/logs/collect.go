@@ -120,7 +120,7 @@ func (c *collected) next(b *builder) error {
 // offers takes what a decision offers.
 func (c *collected) offers(b *builder, d *Decision) error {
 	const column = "offered"
-	if err := b.offering(column); err != nil {
+	if err := b.beginOffers(column); err != nil {
 		return err
 	}
 	if d.Action < 0 || d.Action >= len(d.Offered) {

@@ -19,8 +19,7 @@ func (o *Options) renames() (of map[string]string, taken map[string]bool, err er
 			switch other, twice := of[column]; {
 			case roleOf(name, "") == roleIgnored || name == "x_" || name == "p_":
 				text := fmt.Sprintf("setting columns %s=%s: no column %q is read: want %s, x_NAME, p_NAME, "+
-					"reward_NAME or cost_NAME", name,
-					column, name, either(slices.Sorted(maps.Keys(roles))))
+					"reward_NAME or cost_NAME", name, column, name, either(slices.Sorted(maps.Keys(roles))))
 				if near := nearest(name); near != "" {
 					text += fmt.Sprintf("; did you mean %s?", near)
 				}

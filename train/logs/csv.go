@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -256,19 +255,6 @@ func separator(header []byte) byte {
 		}
 	}
 	return ','
-}
-
-// numbered reports whether names are the numbers from 0, each once.
-func numbered(names []string) bool {
-	seen := make([]bool, len(names))
-	for _, s := range names {
-		i, err := strconv.Atoi(s)
-		if err != nil || i < 0 || i >= len(names) || seen[i] || strconv.Itoa(i) != s {
-			return false
-		}
-		seen[i] = true
-	}
-	return true
 }
 
 // csvWriter writes comma-separated values.

@@ -277,7 +277,7 @@ func (r *dsjson) actions(b *builder) error {
 // set reads _multi as what the row offers.
 func (r *dsjson) set(b *builder, column string) error {
 	d := r.decoder
-	if err := b.offering(column); err != nil {
+	if err := b.beginOffers(column); err != nil {
 		return err
 	}
 	seen := map[string]bool{}

@@ -329,8 +329,7 @@ func (f *Files) remote(ctx context.Context, arg string, open func(context.Contex
 	if open == nil {
 		scheme, _, _ := strings.Cut(arg, "://")
 		return fmt.Errorf("%s: this opl reads only local files; docs/how-to/many-files.md says how to build one "+
-			"for %s://",
-			arg, scheme)
+			"for %s://", arg, scheme)
 	}
 	b, err := open(ctx, at+query)
 	if err != nil {

@@ -137,7 +137,7 @@ func (l *Log) RoundedHashes(round func([]float64), rows []int, offered bool) []u
 	t := l.items()
 	var some []bool // items that are offered
 	if rows != nil {
-		some = l.offering(rows)
+		some = l.offeredItems(rows)
 	}
 	actions, described := make([]uint64, l.K()), t.described(round, some)
 	for a, name := range l.Actions {

@@ -172,7 +172,7 @@ func (l *Log) FitItems(rows []int, how Scaling, own int) (*features.Items, error
 	var offered []int // items
 	if l.Sets() {
 		offered = make([]int, 0, t.n)
-		for item, has := range l.offering(rows) {
+		for item, has := range l.offeredItems(rows) {
 			if has {
 				offered = append(offered, item)
 			}
@@ -195,8 +195,8 @@ func (l *Log) FitItems(rows []int, how Scaling, own int) (*features.Items, error
 	return features.NewItems(e, names)
 }
 
-// offering tells which items some of the rows offer; nil: all.
-func (l *Log) offering(rows []int) []bool {
+// offeredItems tells which items some of the rows offer; nil: all.
+func (l *Log) offeredItems(rows []int) []bool {
 	some := make([]bool, l.items().n)
 	forRows(rows, l.Len(), func(_, row int) {
 		for j := range l.Options(row) {

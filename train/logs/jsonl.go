@@ -238,7 +238,7 @@ func (b *builder) unlisted() bool { return b.n == 0 || b.o.Estimate && b.props.s
 
 // offers reads what the row offers: a list of ids, or of objects with an id and features.
 func (d *decoder) offers(b *builder, c *column) error {
-	if err := b.offering(c.name); err != nil {
+	if err := b.beginOffers(c.name); err != nil {
 		return err
 	}
 	return d.list(c.name, func(int) error {

@@ -51,9 +51,9 @@ func (s *Lists) Starts() (starts []int) {
 	return append(starts, len(s.Of))
 }
 
-// placed sets the lists of a log from the slots of its rows, whose propensities may be joint ones, and makes each list
+// takeLists sets the lists of a log from the slots of its rows, whose propensities may be joint ones, and makes each list
 // without a group a group of its own.
-func (l *Log) placed(slots []int32, whole, joint bool) bool {
+func (l *Log) takeLists(slots []int32, whole, joint bool) bool {
 	if slots == nil {
 		return true
 	}
@@ -233,7 +233,7 @@ func (b *builder) offeredHere(above [][]byte) error {
 		return bad("offered", "missing: lists need what could be shown: column offered or actions, setting actions, or "+
 			"setting catalogue")
 	}
-	if err := b.offering("offered"); err != nil {
+	if err := b.beginOffers("offered"); err != nil {
 		return err
 	}
 	for _, id := range all {

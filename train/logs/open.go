@@ -133,7 +133,7 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 		l.Lists.Assume, l.Lists.SlotWeights = o.Assume, o.SlotWeights
 	}
 	if err = l.declare(o.Ranges, o.AtRandom); err == nil {
-		err = l.complete(ctx, &o)
+		err = l.addPropensities(ctx, &o)
 	}
 	if err == nil {
 		err = l.copies()
@@ -144,8 +144,8 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 	return l, nil
 }
 
-// complete adds the propensities that the file does not have.
-func (l *Log) complete(ctx context.Context, o *Options) error {
+// addPropensities adds the propensities that the file does not have.
+func (l *Log) addPropensities(ctx context.Context, o *Options) error {
 	if err := l.numbersKnown(o); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (l *Log) complete(ctx context.Context, o *Options) error {
 		return fmt.Errorf("%s: no logging policy %q: setting logging-policy is uniform or a policy file", l.path,
 			o.LoggingPolicy)
 	case o.LoggingPolicy == "uniform":
-		return l.known(ctx, "the uniform policy", func(_ int, dst []float64) error {
+		return l.drawnBy(ctx, "the uniform policy", func(_ int, dst []float64) error {
 			for a := range dst {
 				dst[a] = 1 / float64(len(dst))
 			}
@@ -168,7 +168,7 @@ func (l *Log) complete(ctx context.Context, o *Options) error {
 		})
 	case o.Logging != nil:
 		var d Decision
-		return l.known(ctx, "the logging policy", func(i int, dst []float64) error {
+		return l.drawnBy(ctx, "the logging policy", func(i int, dst []float64) error {
 			l.Decision(i, &d)
 			return o.Logging(d.Context, d.Offered, dst)
 		})
@@ -178,9 +178,9 @@ func (l *Log) complete(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// known fills the propensities of all actions by a policy that is known, and checks
+// drawnBy fills the propensities of all actions by a policy that is known, and checks
 // those that were logged against it.
-func (l *Log) known(ctx context.Context, who string, policy func(i int, dst []float64) error) error {
+func (l *Log) drawnBy(ctx context.Context, who string, policy func(i int, dst []float64) error) error {
 	k := len(l.Actions)
 	var all []float64
 	var err error

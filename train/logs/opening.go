@@ -62,8 +62,8 @@ func (o *Options) plan(path string, format *format) (p *plan, err error) {
 	return p, nil
 }
 
-// memory returns what is known before the first pass.
-func (p *plan) memory() (*memory, error) {
+// newMemory returns what is known before the first pass.
+func (p *plan) newMemory() (*memory, error) {
 	m := &memory{kinds: map[string]kind{}, reject: map[int]string{}}
 	for _, c := range p.o.Categories {
 		m.kinds[c] = category
@@ -87,8 +87,7 @@ func (p *plan) as(name string) string {
 	}
 	switch roleOf(as, "") {
 	case roleIgnored, roleEach, roleContexts, rolePropensities, roleOffered, roleActions, roleOutcome, roleSlots,
-		roleSlotPropensities, roleSlotRewards, roleFirstClick,
-		roleSlate, roleSlot:
+		roleSlotPropensities, roleSlotRewards, roleFirstClick, roleSlate, roleSlot:
 		return ""
 	}
 	return as
@@ -98,14 +97,14 @@ func (p *plan) as(name string) string {
 // should have known, such as the kind of a column, is followed by another.
 type opening struct {
 	*plan
-	name   string // of the log, in errors
-	files  []*file
-	alone  bool // one file, by its own name: errors and rows are the file's, and no other is read without it
-	passed int  // files of other endings
-	mode   fs.FileMode
-	dir    string   // of temporary files
-	caches []string // where the cache may be
-	known  *memory  // what the passes before have learned; nil: nothing yet
+	name    string // of the log, in errors
+	files   []*file
+	alone   bool // one file, by its own name: errors and rows are the file's, and no other is read without it
+	passed  int  // files of other endings
+	mode    fs.FileMode
+	dir     string   // of temporary files
+	caches  []string // where the cache may be
+	learned *memory  // what the passes before have learned; nil: nothing yet
 }
 
 // open reads all files as one log of a name. alone: it is one file by its own name.
@@ -291,14 +290,14 @@ func (r *opening) copyObjects(ctx context.Context) error {
 			for i := next.Add(1) - 1; i < int64(len(errs)) && !stop.Load(); i = next.Add(1) - 1 {
 				if g := r.files[i]; g.bucket != nil {
 					errs[i] = g.fetch(ctx)
-					stop.Store(stop.Load() || errs[i] != nil && !r.leave(errs[i]))
+					stop.Store(stop.Load() || errs[i] != nil && !r.mayLeaveOut(errs[i]))
 				}
 			}
 		})
 	}
 	all.Wait()
 	for i, err := range errs {
-		if err != nil && !r.leave(err) {
+		if err != nil && !r.mayLeaveOut(err) {
 			return err
 		} else if err != nil {
 			r.leaveOut(r.files[i], err)
@@ -307,9 +306,9 @@ func (r *opening) copyObjects(ctx context.Context) error {
 	return nil
 }
 
-// leave reports that a file which fails so may be left out: it is gone, or what is wrong is in it. That there is no
-// right to read it, no room or no network may be another tomorrow.
-func (r *opening) leave(err error) bool {
+// mayLeaveOut reports that a file which fails so may be left out: it is gone, or the fault is in it. Missing rights,
+// room or network may be there tomorrow.
+func (r *opening) mayLeaveOut(err error) bool {
 	var system *fs.PathError
 	var remote *remoteError
 	switch {
@@ -323,7 +322,7 @@ func (r *opening) leave(err error) bool {
 
 // leaveOut leaves a file out. What passes have learned of its rows is lost.
 func (r *opening) leaveOut(g *file, err error) {
-	g.left, r.known = err, nil
+	g.left, r.learned = err, nil
 	var e error
 	if g.source, e = g.content(); e != nil {
 		g.source.Size = math.MinInt64 // a cache without the file is never read
@@ -332,17 +331,17 @@ func (r *opening) leaveOut(g *file, err error) {
 
 // pass reads the files. errAgain: there must be another pass.
 func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
-	if r.known == nil {
-		if r.known, err = r.memory(); err != nil {
+	if r.learned == nil {
+		if r.learned, err = r.newMemory(); err != nil {
 			return nil, err
 		}
 	}
-	b, err := newBuilder(r.name, r.dir, r.o, r.known)
+	b, err := newBuilder(r.name, r.dir, r.o, r.learned)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	if err := b.begins(r.caches, r.dir, r.mode|0o600); err != nil {
+	if err := b.beginCache(r.caches, r.dir, r.mode|0o600); err != nil {
 		return nil, err
 	}
 	if b.renamed, b.taken = r.renamed, r.taken; r.catalogue != nil {
@@ -439,13 +438,13 @@ func (r *opening) unchanged(b *builder) error {
 			continue
 		}
 		var err error
-		if g.source, err = g.content(); err != nil && !r.leave(err) {
+		if g.source, err = g.content(); err != nil && !r.mayLeaveOut(err) {
 			return err
 		} else if err != nil {
 			r.leaveOut(g, err)
 		}
 	}
-	if r.known == nil {
+	if r.learned == nil {
 		return errAgain // without the files that were left out now
 	}
 	return nil

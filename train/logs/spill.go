@@ -2,8 +2,12 @@ package logs
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"unsafe"
 )
 
@@ -121,4 +125,34 @@ func late[T int32 | float64](s *spill, n int, none T, has bool, v T) {
 		v = none
 	}
 	put(s, v)
+}
+
+// tempFile is removed once it is closed.
+type tempFile struct{ *os.File }
+
+func (f tempFile) Close() error {
+	err := f.File.Close()
+	if e := os.Remove(f.Name()); e != nil && !errors.Is(e, os.ErrNotExist) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// temporary makes a temporary file in dir, or in the user's cache, or where temporary
+// files go, wherever it can. Where the system can, it has no name from the start.
+func temporary(dir string) (tempFile, error) {
+	dirs := []string{dir, os.TempDir()}
+	if user, err := os.UserCacheDir(); err == nil {
+		dirs = slices.Insert(dirs, 1, filepath.Join(user, "opl"))
+	}
+	var failed error
+	for _, d := range dirs {
+		f, err := os.CreateTemp(d, ".opl-*.tmp")
+		if err == nil {
+			_ = os.Remove(f.Name()) // where it cannot be removed while open, Close does it
+			return tempFile{f}, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return tempFile{}, failed
 }

@@ -143,8 +143,7 @@ func (l *Log) Decision(i int, d *Decision) {
 		outcomes = append(outcomes, v)
 	}
 	*d = Decision{Context: x, Outcomes: outcomes, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i),
-		Cost: l.Cost[i], Weight: 1,
-		Catalogue: l.Among, Row: l.Row(i)}
+		Cost: l.Cost[i], Weight: 1, Catalogue: l.Among, Row: l.Row(i)}
 	if l.HasIDs() {
 		d.ID = l.texts.at(l.Context(i))
 	}
@@ -274,8 +273,8 @@ func (b blob) all() []string {
 }
 
 const (
-	span = 32 << 20 // bytes of a log that are passed before its pages are given back
-	near = 64       // rows ahead that the system is likely to have mapped with the last
+	releaseBytes = 32 << 20 // bytes of a log that are passed before its pages are given back
+	near         = 64       // rows ahead that the system is likely to have mapped with the last
 )
 
 // pages are the mapped pages of a log, which count as memory of the process until they
@@ -293,7 +292,7 @@ type pages struct {
 
 // hold begins with the cache of n rows.
 func (p *pages) hold(f *os.File, data []byte, n int) {
-	p.maps, p.file, p.every = append(p.maps, data), f, max(1, span/int64(len(data)/n+1))
+	p.maps, p.file, p.every = append(p.maps, data), f, max(1, releaseBytes/int64(len(data)/n+1))
 	p.release()
 }
 

@@ -113,7 +113,7 @@ func (r *vw) example(b *builder) error {
 	if r.text = text; wrong == nil && len(text) > maxRow {
 		wrong = bad("", "an example is longer than %d bytes: an empty line ends one", maxRow)
 	}
-	if wrong = cmp.Or(wrong, checkText(text), b.offering("label")); wrong != nil {
+	if wrong = cmp.Or(wrong, checkText(text), b.beginOffers("label")); wrong != nil {
 		return wrong
 	}
 	lo, actions := 0, 0

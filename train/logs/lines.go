@@ -8,42 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 )
-
-// tempFile is removed once it is closed.
-type tempFile struct{ *os.File }
-
-func (f tempFile) Close() error {
-	err := f.File.Close()
-	if e := os.Remove(f.Name()); e != nil && !errors.Is(e, os.ErrNotExist) {
-		err = errors.Join(err, e)
-	}
-	return err
-}
-
-// temporary makes a temporary file in dir, or in the user's cache, or where temporary
-// files go, wherever it can. Where the system can, it has no name from the start.
-func temporary(dir string) (tempFile, error) {
-	dirs := []string{dir, os.TempDir()}
-	if user, err := os.UserCacheDir(); err == nil {
-		dirs = slices.Insert(dirs, 1, filepath.Join(user, "opl"))
-	}
-	var failed error
-	for _, d := range dirs {
-		f, err := os.CreateTemp(d, ".opl-*.tmp")
-		if err == nil {
-			_ = os.Remove(f.Name()) // where it cannot be removed while open, Close does it
-			return tempFile{f}, nil
-		}
-		failed = errors.Join(failed, err)
-	}
-	return tempFile{}, failed
-}
 
 // stream opens a file, which errors call path, for reading, uncompressed; end closes it.
 func stream(local, path, compression string) (r io.Reader, end func() error, err error) {

@@ -44,8 +44,8 @@ func (o *offers) id(j int) []byte {
 	return o.ids[lo:o.ends[j]]
 }
 
-// offering begins the row's options, which a column has.
-func (b *builder) offering(column string) error {
+// beginOffers begins the row's options, which a column has.
+func (b *builder) beginOffers(column string) error {
 	o := &b.offers
 	if o.column != "" {
 		return bad(column, "the row has column %s as well: exactly one of them says what is offered", o.column)
@@ -115,9 +115,9 @@ func (b *builder) idText(column string, form jsontext.Kind, s []byte) ([]byte, e
 	return s, nil
 }
 
-// options checks what the row offers and finds the numbers of the actions, the place of the
+// checkOffers checks what the row offers and finds the numbers of the actions, the place of the
 // logged one and its propensity.
-func (b *builder) options() (err error) {
+func (b *builder) checkOffers() (err error) {
 	r, o := &b.row, &b.offers
 	n := len(o.ends)
 	if n == 0 {
@@ -231,10 +231,10 @@ func (o *offers) list() string {
 	return some(names)
 }
 
-// offer appends what the row, which is good, offers, and returns the hash of the logged
+// appendOffers appends what the row, which is good, offers, and returns the hash of the logged
 // action and the sum of those of all, in whatever order: of id, features and propensity.
 // An action that is named by its place has no id there.
-func (b *builder) offer() (logged, sum uint64) {
+func (b *builder) appendOffers() (logged, sum uint64) {
 	o, g := &b.offers, &b.items
 	ids, vals := g.ids, g.vals
 	put(&b.optionFirst, b.optionActs.size/4)
