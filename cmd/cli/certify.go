@@ -87,7 +87,7 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 	if err != nil {
 		return err
 	}
-	f.known(p)
+	f.readLike(p)
 	if t, err := pipeline.TrainingOf(p.File()); err == nil {
 		f.Delta = cmp.Or(f.Delta, t.Delta)
 	}

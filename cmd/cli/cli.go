@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -229,4 +230,49 @@ func version() string {
 		v.Opl += " (" + v.Commit + ")"
 	}
 	return fmt.Sprintf("opl %s, %s, %s", v.Opl, v.Go, v.System)
+}
+
+// absent refuses a file that is there already, unless it may be replaced.
+func absent(flag, path string, overwrite bool) error {
+	if _, err := os.Stat(path); err == nil && !overwrite {
+		return fmt.Errorf("--%s %s: there is such a file; replace it by --overwrite", flag, path)
+	}
+	return nil
+}
+
+// kept explains the error of a file that appeared during the work, and was not replaced.
+func kept(flag, path string, err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("--%s %s: such a file has appeared meanwhile, and is kept; replace it by --overwrite", flag,
+			path)
+	}
+	return err
+}
+
+// writable refuses, before the work, a file that cannot be written: its folder is missing, it is a folder, or
+// the command reads it. An empty name is no file, and fine.
+func writable(flag, path string, read ...string) error {
+	if path == "" {
+		return nil
+	}
+	wrong := func(why string) error { return fmt.Errorf("--%s %s: %s", flag, path, why) }
+	if path == "-" {
+		return wrong("want the name of a file: nothing but reports goes to standard output")
+	}
+	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
+		return wrong("there is no such folder")
+	}
+	to, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	if to.IsDir() {
+		return wrong("a folder, want a file")
+	}
+	for _, name := range read {
+		if from, err := os.Stat(name); err == nil && os.SameFile(from, to) {
+			return wrong("it would be written over what is read")
+		}
+	}
+	return nil
 }

@@ -32,7 +32,7 @@ func curveCommand(lib library.Library) *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("--policy: %w", err)
 				}
-				f.known(p)
+				f.readLike(p)
 				o.Policy = p
 			}
 			log, err := f.open(cmd, paths...)

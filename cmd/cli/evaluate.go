@@ -175,13 +175,12 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 	for _, arg := range f.targets { // a policy file knows the log's names of columns, and the range of its rewards
 		if name := arg[strings.Index(arg, "=")+1:]; filepath.Ext(name) == ".json" {
 			if p, err := policyfile.Load(name); err == nil { // else it is told where it is opened
-				f.before(p)
+				f.readColumnsLike(p)
 				low, high := p.File().RewardMin, p.File().RewardMax
 				if !told && f.ranged && (low != f.RewardMin || high != f.RewardMax) {
-					return nil, nil, fmt.Errorf("--target %s: its rewards are from %v to %v, those of another "+
-						"target from %v to %v: "+
-						"say by --reward-min and --reward-max what the log's "+
-						"are", arg, low, high, f.RewardMin, f.RewardMax)
+					return nil, nil, fmt.Errorf("--target %s: its rewards are from %v to %v, those of another target "+
+						"from %v to %v: say by --reward-min and --reward-max what the log's are", arg, low, high,
+						f.RewardMin, f.RewardMax)
 				}
 			}
 		}

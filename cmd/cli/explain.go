@@ -26,7 +26,7 @@ func explainCommand(lib library.Library) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f.known(p)
+			f.readLike(p)
 			log, err := f.open(cmd, args[1:]...)
 			if err != nil {
 				return err

@@ -39,7 +39,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 					return fmt.Errorf("%s: nothing is guaranteed in the file: give --claim", args[0])
 				}
 			}
-			f.known(p)
+			f.readLike(p)
 			log, err := f.open(cmd, args[1])
 			if err != nil {
 				return err

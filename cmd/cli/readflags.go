@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ import (
 	"opl/train/logs"
 )
 
-// readFlags are the flags of every command that reads a log of logs.
+// readFlags are the flags of every command that reads a log.
 type readFlags struct {
 	logs.Options
 	ranges   map[string]string // what outcomes can be, by name
@@ -91,7 +92,7 @@ func (f *readFlags) values() (err error) {
 // open reads the log, of all files that paths stand for. A policy file as logging policy brings its actions, in their
 // order.
 func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error) {
-	if err := cmp.Or(f.outcomes(), f.values()); err != nil {
+	if err := cmp.Or(f.outcomeRanges(), f.values()); err != nil {
 		return nil, err
 	}
 	o := f.Options
@@ -180,8 +181,8 @@ func (f *readFlags) numbers(o *logs.Options) error {
 	return nil
 }
 
-// outcomes reads --range, whose names --reward, --guardrail or --budget must have.
-func (f *readFlags) outcomes() error {
+// outcomeRanges reads --range, whose names --reward, --guardrail or --budget must have.
+func (f *readFlags) outcomeRanges() error {
 	reads, err := logs.FormulaReads(f.Reward)
 	if err != nil {
 		return err
@@ -235,3 +236,39 @@ func (f *readFlags) scaled() bool {
 
 // scale sets the range of rewards as if it were given.
 func (f *readFlags) scale(low, high float64) { f.ranged, f.RewardMin, f.RewardMax = true, low, high }
+
+// readLike has the log read as a policy reads it: its names of columns and actions, unless flags give them or the
+// logging policy brings them.
+func (f *readFlags) readLike(p *policyfile.Policy) {
+	if f.Actions == nil && f.Catalogue == "" && !p.HasItems() && (f.LoggingPolicy == "" ||
+		f.LoggingPolicy == "uniform") {
+		f.Actions = p.Actions()
+	}
+	f.readColumnsLike(p)
+}
+
+// readColumnsLike takes the names of columns, the range of rewards and the numbers that actions are from a policy's
+// file, where flags do not give them.
+func (f *readFlags) readColumnsLike(p *policyfile.Policy) {
+	if of := p.File().Numbers; of != nil {
+		all := *of
+		if f.Numbers != nil { // of another policy
+			all = of.Refined(*f.Numbers)
+		}
+		f.Actions, f.Numbers = all.Names(), &all
+	}
+	if f.ColumnsBefore == nil {
+		f.ColumnsBefore = p.File().Columns
+	}
+	if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
+		f.scale(low, high)
+	}
+}
+
+// columns returns the log's own names of columns, as far as they are known.
+func (f *readFlags) columns() map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, f.ColumnsBefore)
+	maps.Copy(out, f.Columns)
+	return out
+}

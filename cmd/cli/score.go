@@ -35,7 +35,7 @@ func scoreCommand(lib library.Library) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f.known(p)
+			f.readLike(p)
 			log, err := f.open(cmd, args[1])
 			if err != nil {
 				return err

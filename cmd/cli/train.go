@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -96,7 +93,7 @@ func trainCommand(lib library.Library) *cobra.Command {
 }
 
 func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []string) error {
-	if err := cmp.Or(f.options(cmd, lib, paths), f.page.check(cmd)); err != nil {
+	if err := cmp.Or(f.fillOptions(cmd, lib, paths), f.page.check(cmd)); err != nil {
 		return err
 	}
 	if os.Getenv("GOGC") == "" {
@@ -180,7 +177,8 @@ func explained(cmd *cobra.Command, log *logs.Log, l *pipeline.Learned) (*explain
 	return e, cmd.Context().Err()
 }
 
-func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []string) error {
+// fillOptions completes the options of learning, checks the paths, and loads the policy files that flags name.
+func (f *trainFlags) fillOptions(cmd *cobra.Command, lib library.Library, read []string) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case f.out == "":
@@ -225,7 +223,7 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []str
 			return fmt.Errorf("--prior: %w", err)
 		}
 		f.o.Prior, f.o.PriorFile = "", p
-		f.known(p)
+		f.readLike(p)
 	}
 	if f.distil != "" {
 		p, err := policyfile.Load(f.distil)
@@ -233,7 +231,7 @@ func (f *trainFlags) options(cmd *cobra.Command, lib library.Library, read []str
 			return fmt.Errorf("--distil: %w", err)
 		}
 		f.o.Distil = p
-		f.known(p)
+		f.readLike(p)
 	}
 	loggers := f.loggers
 	if f.LoggingPolicy != "" && f.LoggingPolicy != "uniform" {
@@ -265,85 +263,4 @@ func weightOf(lib library.Library, flag, text string) (library.Weight, *float64,
 		return w, nil, fmt.Errorf("--%s %s: %s has no hyperparameter", flag, text, name)
 	}
 	return w, &h, nil
-}
-
-// absent refuses a file that is there already, unless it may be replaced.
-func absent(flag, path string, overwrite bool) error {
-	if _, err := os.Stat(path); err == nil && !overwrite {
-		return fmt.Errorf("--%s %s: there is such a file; replace it by --overwrite", flag, path)
-	}
-	return nil
-}
-
-// kept explains the error of a file that appeared during the work, and was not replaced.
-func kept(flag, path string, err error) error {
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("--%s %s: such a file has appeared meanwhile, and is kept; replace it by --overwrite", flag,
-			path)
-	}
-	return err
-}
-
-// writable refuses, before the work, a file that cannot be written: its folder is missing, it is a folder, or
-// the command reads it. An empty name is no file, and fine.
-func writable(flag, path string, read ...string) error {
-	if path == "" {
-		return nil
-	}
-	wrong := func(why string) error { return fmt.Errorf("--%s %s: %s", flag, path, why) }
-	if path == "-" {
-		return wrong("want the name of a file: nothing but reports goes to standard output")
-	}
-	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
-		return wrong("there is no such folder")
-	}
-	to, err := os.Stat(path)
-	if err != nil {
-		return nil
-	}
-	if to.IsDir() {
-		return wrong("a folder, want a file")
-	}
-	for _, name := range read {
-		if from, err := os.Stat(name); err == nil && os.SameFile(from, to) {
-			return wrong("it would be written over what is read")
-		}
-	}
-	return nil
-}
-
-// known takes the names of columns and actions from a policy, unless flags give them, or the logging policy
-// brings them.
-func (f *readFlags) known(p *policyfile.Policy) {
-	if f.Actions == nil && f.Catalogue == "" && !p.HasItems() && (f.LoggingPolicy == "" ||
-		f.LoggingPolicy == "uniform") {
-		f.Actions = p.Actions()
-	}
-	f.before(p)
-}
-
-// before takes the names of columns, the range of rewards and the numbers that actions are from a policy's file, where
-// flags do not give them.
-func (f *readFlags) before(p *policyfile.Policy) {
-	if of := p.File().Numbers; of != nil {
-		all := *of
-		if f.Numbers != nil { // of another policy
-			all = of.Refined(*f.Numbers)
-		}
-		f.Actions, f.Numbers = all.Names(), &all
-	}
-	if f.ColumnsBefore == nil {
-		f.ColumnsBefore = p.File().Columns
-	}
-	if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
-		f.scale(low, high)
-	}
-}
-
-// columns returns the log's own names of columns, as far as they are known.
-func (f *readFlags) columns() map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, f.ColumnsBefore)
-	maps.Copy(out, f.Columns)
-	return out
 }
