@@ -35,7 +35,7 @@ func (l *learning) divide() error {
 	columns := l.columns(open)
 	teach, rest, err := Split(o.Split, o.Share, o.Seed, len(open), columns)
 	if err == nil && o.Chunks > 1 && !chosen {
-		if err = l.hungry(teach, open); err == nil {
+		if err = l.raiseShare(teach, open); err == nil {
 			teach, rest, err = Split(o.Split, o.Share, o.Seed, len(open), columns)
 		}
 	}
@@ -165,10 +165,10 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	}
 }
 
-// hungry raises the share of rows that teach before chunks certify, from .55 to .75, where effects are many for the
+// raiseShare raises the share of rows that teach before chunks certify, from .55 to .75, where effects are many for the
 // rows: what is learned then still gains from each row. It reads contexts of rows that teach in any case, so the
 // guarantee does not depend on it.
-func (l *learning) hungry(teach, open []int) error {
+func (l *learning) raiseShare(teach, open []int) error {
 	if l.log.Choices != nil {
 		return nil
 	}
@@ -229,15 +229,5 @@ func (l *learning) columns(rows []int) SplitBy {
 	if len(rows) == l.log.Len() {
 		return SplitBy{IDs: keys, Group: units, Time: l.log.Time}
 	}
-	var c SplitBy
-	for _, r := range rows {
-		c.IDs = append(c.IDs, keys[r])
-		if units != nil {
-			c.Group = append(c.Group, units[r])
-		}
-		if l.log.Time != nil {
-			c.Time = append(c.Time, l.log.Time[r])
-		}
-	}
-	return c
+	return SplitBy{IDs: pick(keys, rows), Group: pick(units, rows), Time: pick(l.log.Time, rows)}
 }

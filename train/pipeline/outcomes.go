@@ -59,7 +59,7 @@ func (l *learning) trade(ctx context.Context, lib library.Library) error {
 	}
 	if even := l.out.Training.Even; even > 0 {
 		l.o.Floor = 1 - (1-even)*(1-l.o.Floor)
-		l.floored()
+		l.addFloor()
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (l *learning) weigh(ctx context.Context, lib library.Library, outcomes []*l
 		log, logged := traded(l.log, outcomes, lambda), make([]float64, l.log.Len())
 		for h := range halves {
 			if failed == nil {
-				failed = l.judged(ctx, lib, log, halves[1-h], halves[h], logged)
+				failed = l.learnAndPlay(ctx, lib, log, halves[1-h], halves[h], logged)
 			}
 		}
 		if ctx.Err() != nil || failed != nil {
@@ -152,8 +152,11 @@ func (l *learning) prospect(logged []float64, rows []int, share float64) (chance
 	return chances, gain
 }
 
-// pick returns the elements of a column at some places.
+// pick returns the elements of a column at some places, nil of nil.
 func pick[T any](column []T, places []int) []T {
+	if column == nil {
+		return nil
+	}
 	out := make([]T, len(places))
 	for i, p := range places {
 		out[i] = column[p]
@@ -161,8 +164,8 @@ func pick[T any](column []T, places []int) []T {
 	return out
 }
 
-// judged writes the probabilities of what was done in some rows under a policy that others teach.
-func (l *learning) judged(ctx context.Context, lib library.Library, log *logs.Log, learn, judge []int,
+// learnAndPlay learns a policy from some rows, and writes to logged its probabilities of what was done in others.
+func (l *learning) learnAndPlay(ctx context.Context, lib library.Library, log *logs.Log, learn, play []int,
 	logged []float64) error {
 	o := l.o
 	o.Trading = Trading{}
@@ -176,11 +179,11 @@ func (l *learning) judged(ctx context.Context, lib library.Library, log *logs.Lo
 	if err != nil {
 		return err
 	}
-	pi, err := provenance.Logged(p, l.log, judge, runtime.GOMAXPROCS(0))
+	pi, err := provenance.Logged(p, l.log, play, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return err
 	}
-	for _, r := range judge {
+	for _, r := range play {
 		logged[r] = pi[r]
 	}
 	return nil

@@ -107,6 +107,22 @@ func learn(ctx context.Context, lib library.Library, log *logs.Log, o Options, k
 	return l.out, nil
 }
 
+// Foretold says before anything is learned that a log can guarantee no more than the floor of a policy earns. Of n rows
+// with propensities of at most p a policy that plays one action for each context is expected to play n·p at most. Below
+// log(1/δ), 3 at δ = 0.05, none of them may play it with a probability above δ, and a bound must allow for that.
+func Foretold(log *logs.Log) []string {
+	if log.Numbers != nil || log.Lists != nil || log.Estimated || len(log.Propensity) == 0 {
+		return nil
+	}
+	most := slices.Max(log.Propensity)
+	if played := most * float64(log.Len()); played < 3 {
+		return []string{fmt.Sprintf("%d rows with propensities of at most %.3g play what a policy chooses %.2g times: "+
+			"no more can be guaranteed than its floor earns; log more rows, or by a policy that plays its choice more "+
+			"often", log.Len(), most, played)}
+	}
+	return nil
+}
+
 // learning is the state of one call of Learn.
 type learning struct {
 	known
@@ -173,7 +189,7 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	if l.config, l.out.Training.Run, err = lib.Config(run, len(l.certifying)); err != nil {
 		return nil, err
 	}
-	l.floored()
+	l.addFloor()
 	l.config.Progress = o.Progress
 	if h := l.config.Representation; h != nil {
 		params := &objectives.Params{Dtype: tensor.Float64}
@@ -187,8 +203,8 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	return l, nil
 }
 
-// floored gives the policy that is learned its floor.
-func (l *learning) floored() {
+// addFloor gives the policy that is learned its floor.
+func (l *learning) addFloor() {
 	if f, has := l.config.Policy.(policies.Floor); has {
 		l.config.Policy = f.Policy
 	}
@@ -201,8 +217,8 @@ func (l *learning) warn(format string, args ...any) {
 	l.out.Training.Warnings = append(l.out.Training.Warnings, fmt.Sprintf(format, args...))
 }
 
-// startFrom takes encoder and prior from the file of a policy, as of a mixture that was learned in chunks from the
-// component of the most rows.
+// startFrom takes encoder, layers and prior from the file of a policy; of a mixture, from the last component, which
+// most rows taught.
 func (l *learning) startFrom(f *policyfile.Policy) error {
 	last := f.File().Components[len(f.File().Components)-1]
 	l.encoder, l.items = last.Encoder, last.Items
@@ -256,7 +272,11 @@ func (l *learning) fitEncoder() (err error) {
 	return nil
 }
 
-// encode reads the log by the encoder.
+// room is the number of bytes that the vectors of contexts may take in memory: those of
+// a million rows of 50 features have it.
+const room = 256 << 20
+
+// encode makes the encoder, by the prior's file or on rows, and the rows that it encodes.
 func (l *learning) encode() (err error) {
 	if l.o.PriorFile != nil {
 		err = l.startFrom(l.o.PriorFile)
@@ -374,8 +394,9 @@ func (l *learning) recipe(ctx context.Context) error {
 	return nil
 }
 
-// see replaces the contexts of some rows, nil for all, by what a representation makes of them, and keeps its layers.
-func (l *learning) see(r *train.Representation, rows []int) (err error) {
+// viewThrough replaces the contexts of some rows, nil for all, by what a representation makes of them. It keeps the
+// layers.
+func (l *learning) viewThrough(r *train.Representation, rows []int) (err error) {
 	if r == nil {
 		return nil
 	}
@@ -391,7 +412,7 @@ func (l *learning) represent(ctx context.Context, c *train.Config) error {
 	t := &l.out.Training
 	in, prior, err := train.Represent(ctx, l.rows, l.teaching, *c, t.LayerRate)
 	if err == nil {
-		err = l.see(in, nil)
+		err = l.viewThrough(in, nil)
 	}
 	if err != nil {
 		return err
@@ -453,7 +474,7 @@ func (l *learning) fit(ctx context.Context) error {
 	if w.stopped != "" && w.last != nil {
 		in = train.Layered(w.layers)
 	}
-	if err := l.see(in, l.certifying); err != nil {
+	if err := l.viewThrough(in, l.certifying); err != nil {
 		return err
 	}
 	l.out.Policy, l.out.Posterior, l.out.Certificate, t.Curve, t.Stopped = c.Policy, search.Best,
@@ -484,13 +505,42 @@ func (l *learning) estimate() (err error) {
 	case said != nil && l.log.Lists != nil: // of lists, and not of slots below what the logging policy showed
 		t.Estimate = said.Estimate
 	case l.parts == nil:
-		t.Estimate = estimate(out.Policy, out.Posterior, l.rows, few(l.rows, l.certifying))
+		t.Estimate = certify.SelfNormalized(certify.Logged(out.Policy, out.Posterior, l.rows,
+			few(l.rows, l.certifying)))
 	case said != nil && len(l.o.Requirements) == 0 && said.Estimate.Rows == len(l.certifying): // all of which it played
 		t.Estimate = said.Estimate
 	default:
 		t.Estimate, err = estimateParts(l.parts, l.rows)
 	}
 	return err
+}
+
+// few are rows, evenly spaced, for an estimate that nothing is decided by: all, unless the scores of what they offer
+// take seconds.
+func few(log *logs.Log, rows []int) []int {
+	every := 1 + len(rows)/max(1000, 500_000_000/log.MostOptions())
+	var some []int
+	for i := 0; i < len(rows); i += every {
+		some = append(some, rows[i])
+	}
+	return some
+}
+
+// estimateParts is what the rows that certify say of the recipe's mixture, each of its own part.
+func estimateParts(parts []*train.Certified, log *logs.Log) (certify.Estimate, error) {
+	var pi, pi0, cost []float64
+	all := make([]float64, log.MostOptions())
+	for _, p := range parts {
+		play, err := p.Play(log, runtime.GOMAXPROCS(0))
+		if err != nil {
+			return certify.Estimate{}, err
+		}
+		for _, r := range p.Rows {
+			_ = play(all[:log.Options(r)], r) // of contexts that are encoded, which does not fail
+			pi, pi0, cost = append(pi, all[log.Chosen(r)]), append(pi0, log.Propensity[r]), append(cost, log.Cost[r])
+		}
+	}
+	return certify.SelfNormalized(pi, pi0, cost), nil
 }
 
 // remark warns of what the estimate says of the policy, and says why nothing is proven.

@@ -20,10 +20,10 @@ type Training struct {
 	Split      string  `json:"split"`              // how they were divided: random, group or time
 	Share      float64 `json:"share"`              // of the rows that teach; 0: all or none
 	Chunks     int     `json:"chunks,omitempty"`   // of the rows that certify
-	Scaling    string  `json:"scaling"`            // of features: max, standard or none; empty: the prior's encoder
+	Scaling    string  `json:"scaling"`            // of features, see logs.Scaling; empty: the prior's encoder
 	Prior      string  `json:"prior"`              // zero, learned, or the hash of the policy file that it is
-	// of the recipe or a learned prior: heuristic, l2, likelihood, logistic or start; of each
-	// component
+	// Learner of each component, of the recipe or a learned prior: start (what plays) or what [train.Learners] lists, as
+	// in "direct (linear + trees)" or "layered logistic".
 	Learner string `json:"learner"`
 	// priors that the posterior's was chosen among, on the rows that certify
 	Tried     int     `json:"tried"`
