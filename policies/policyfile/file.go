@@ -23,11 +23,11 @@ import (
 // What the first fields of a policy file say. Files of versions 1 and 2 are read, too. A file is written as
 // the oldest version that can hold it, which older readers know.
 const (
-	Format  = "opl policy"
-	Version = 6 // actions that are numbers
-	special = 5 // layers of trees, pieces, products or branches, encoders that bend or impute
-	images  = 4 // layers that are convolutions, or actions with features
-	plain   = 3
+	Format   = "opl policy"
+	Version  = 6 // actions that are numbers
+	version5 = 5 // layers of trees, pieces, products or branches, encoders that bend or impute
+	version4 = 4 // layers that are convolutions, or actions with features
+	version3 = 3
 )
 
 // The kinds of policies that a component can be of.
@@ -136,8 +136,8 @@ type History struct {
 	DataHash string `json:"data_hash"`       // of the log; empty: not known
 	How      string `json:"how,omitempty"`   // what the hashes of rows are taken of
 	Seed     uint64 `json:"seed,omitempty"`  // of these hashes
-	From     int64  `json:"from,omitempty"`  // time of the earliest row and of the latest, nanoseconds since 1970;
-	Until    int64  `json:"until,omitempty"` // the time of the newest row that taught
+	From     int64  `json:"from,omitempty"`  // time of the log's earliest row, nanoseconds since 1970; 0: not known
+	Until    int64  `json:"until,omitempty"` // likewise of its latest row
 	// priors that the posterior's was chosen among on the rows chosen; 0: 1
 	Tried int `json:"tried,omitempty"`
 	// rows that had a part in it and whose content one of them had before; 0 of rows with ids
@@ -164,8 +164,8 @@ type Ancestor struct {
 	Policy       string         `json:"policy"`              // its hash
 	Known        bool           `json:"known"`               // its file was at hand, and says which rows taught it
 	DataHash     string         `json:"data_hash"`           // of the log that it was learned from
-	How          string         `json:"how,omitempty"`       // the rows were divided, see History
-	Seed         uint64         `json:"seed,omitempty"`      // of that division
+	How          string         `json:"how,omitempty"`       // what the hashes of rows are taken of
+	Seed         uint64         `json:"seed,omitempty"`      // of these hashes
 	Rows         Hashes         `json:"rows,omitempty"`      // that had a part in it
 	Repeats      int            `json:"repeats,omitempty"`   // see History
 	Fingerprints []Fingerprints `json:"witnesses,omitempty"` // see History
@@ -262,14 +262,14 @@ func (f *File) marshal() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	of, version := *f, plain
+	of, version := *f, version3
 	switch {
 	case f.Numbers != nil:
 		version = Version
 	case f.has((*features.Layer).IsSpecial) || f.imputes():
-		version = special
+		version = version5
 	case f.has(isImage) || f.HasItems():
-		version = images
+		version = version4
 	}
 	if f.HasItems() && of.Actions == nil {
 		of.Actions = []string{}
@@ -311,7 +311,7 @@ func parse(b []byte) (f *File, digest string, err error) {
 		return nil, "", err
 	}
 	if h.Version == 1 {
-		f, err := parseFirst(b)
+		f, err := parseVersion1(b)
 		return f, h.Digest, err
 	}
 	whole := struct {
@@ -322,15 +322,15 @@ func parse(b []byte) (f *File, digest string, err error) {
 		switch {
 		case h.Version < Version && whole.Numbers != nil:
 			err = fmt.Errorf("policy file: actions that are numbers, which version %d does not know", h.Version)
-		case h.Version < special && whole.has((*features.Layer).IsSpecial):
+		case h.Version < version5 && whole.has((*features.Layer).IsSpecial):
 			err = fmt.Errorf("policy file: layers of trees, pieces, products or branches, which version %d does "+
 				"not know", h.Version)
-		case h.Version < special && whole.imputes():
+		case h.Version < version5 && whole.imputes():
 			err = fmt.Errorf("policy file: an encoder with width, impute or missing, which version %d does not "+
 				"know", h.Version)
-		case h.Version < images && whole.has(isImage):
+		case h.Version < version4 && whole.has(isImage):
 			err = fmt.Errorf("policy file: layers of images, which version %d does not know", h.Version)
-		case h.Version < images && whole.HasItems():
+		case h.Version < version4 && whole.HasItems():
 			err = fmt.Errorf("policy file: its actions have features, which version %d does not know", h.Version)
 		}
 	}
@@ -359,8 +359,8 @@ func (f *File) decode(b []byte, required []string, content any) error {
 	if err := strict(b, append([]string{"format", "version", "digest"}, required...), content); err != nil {
 		return fmt.Errorf("policy file: %w", err)
 	}
-	if first, ok := content.(*first); ok {
-		*f = first.file()
+	if old, ok := content.(*version1); ok {
+		*f = old.file()
 	}
 	return f.check()
 }

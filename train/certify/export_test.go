@@ -61,7 +61,7 @@ func BinaryAt(n, k int, x, risk float64, anyTimes bool) float64 {
 // FactorsAt are 1 − ℓX of the risk and of the gain of a fixed policy, by a model r, of the
 // action a at cost c.
 func FactorsAt(pi, pi0, r []float64, a int, c, ell float64) (risk, gain float64) {
-	e := estimate{pi0: pi0, p: pi0[a], action: a, cost: c, model: r, pi: pi, gamma: 1, clip: 1, logged: 1}
+	e := costEstimate{pi0: pi0, p: pi0[a], action: a, cost: c, model: r, pi: pi, gamma: 1, clip: 1, logged: 1}
 	x := pi[a] * e.correction(ell)
 	for b, p := range pi {
 		x += p * e.q(b, ell)

@@ -173,8 +173,8 @@ func (s *sums) start(cluster int) int {
 	return s.first[cluster]
 }
 
-// estimate is X for one ℓ of the action b of a row, less shift: the row's cost for the gain.
-type estimate struct {
+// costEstimate is X for one ℓ of the action b of a row, less shift: the row's cost for the gain.
+type costEstimate struct {
 	pi0    []float64 // of all actions that the row offers; nil: only the logged one's is known
 	p      float64   // π₀ of the logged action
 	action int       // its place among them
@@ -187,7 +187,7 @@ type estimate struct {
 }
 
 // q is the model's cost of an action, shrunk to what ℓ can use.
-func (e *estimate) q(b int, l float64) float64 {
+func (e *costEstimate) q(b int, l float64) float64 {
 	if e.model == nil {
 		return 0
 	}
@@ -219,7 +219,7 @@ func shrink(r, s float64) float64 {
 }
 
 // correction is (c − q)/π₀ of the logged action, at the propensity where it is largest.
-func (e *estimate) correction(l float64) float64 {
+func (e *costEstimate) correction(l float64) float64 {
 	d := e.cost - e.q(e.action, l)
 	if d < 0 {
 		return d / min(1, e.p*e.gamma)
@@ -234,7 +234,7 @@ func (e *estimate) correction(l float64) float64 {
 //
 // Under π₀, s g has the mean m and s(−c) that of ℓ times the gain. It is above 0 for
 // ℓ ≤ 1/2 and ℓκ ≤ 1/2, as 1 − s g is at least .01, at least 1 where s < 0, and 1 − m ≤ 3/2.
-func (e *estimate) paired(l float64) float64 {
+func (e *costEstimate) paired(l float64) float64 {
 	var m, s, g float64
 	for b, p0 := range e.pi0 {
 		at := l * (e.pi[b]/p0 - e.logged)
@@ -251,32 +251,32 @@ func (e *estimate) paired(l float64) float64 {
 }
 
 // worst is the larger one of an X, as a function of ℓ, at the costs 0 and −1.
-func (e *estimate) worst(x func(l float64) float64, l float64) float64 {
+func (e *costEstimate) worst(x func(l float64) float64, l float64) float64 {
 	e.cost = 0
 	none := x(l)
 	e.cost = -1
 	return max(none, x(l))
 }
 
-// chunk is how many clusters a thread sums at a time. Sums of chunks are added in order, so
+// part is how many clusters a thread sums at a time. Sums of parts are added in order, so
 // that the result is the same for any number of threads.
-const chunk = 1024
+const part = 1024
 
-// over calls work for chunks of the clusters first to last, on several threads, and adds what
+// over calls work for parts of the clusters first to last, on several threads, and adds what
 // it adds.
 func (s *sums) over(first, last int, work func(from, to int, into []kind) error) error {
-	chunks := (last - first + chunk - 1) / chunk
-	all, errs := make([][]kind, chunks), make([]error, chunks)
-	workers.Do(s.o.Threads, chunks, func(_, c int) {
+	parts := (last - first + part - 1) / part
+	all, errs := make([][]kind, parts), make([]error, parts)
+	workers.Do(s.o.Threads, parts, func(_, at int) {
 		into := make([]kind, len(s.kinds))
 		for i, p := range s.kinds {
 			into[i] = kind{p.model, p.risk.empty(), p.gain.empty()}
 		}
-		all[c], errs[c] = into, work(first+c*chunk, min(last, first+(c+1)*chunk), into)
+		all[at], errs[at] = into, work(first+at*part, min(last, first+(at+1)*part), into)
 	})
-	for c, into := range all {
-		if errs[c] != nil {
-			return errs[c]
+	for at, into := range all {
+		if errs[at] != nil {
+			return errs[at]
 		}
 		for i := range into {
 			s.kinds[i].risk.add(into[i].risk)
@@ -287,8 +287,8 @@ func (s *sums) over(first, last int, work func(from, to int, into []kind) error)
 }
 
 // row reads row r for a kind. pi is π(·|x), nil of a posterior; scratch is of MostOptions numbers, for the model.
-func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (estimate, error) {
-	e := estimate{pi0: s.log.Pi0(r), pi: pi, p: s.logged[r], action: s.log.Chosen(r), cost: s.cost[r],
+func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (costEstimate, error) {
+	e := costEstimate{pi0: s.log.Pi0(r), pi: pi, p: s.logged[r], action: s.log.Chosen(r), cost: s.cost[r],
 		gamma: s.o.Gamma, clip: bracket(s.o.Gamma), logged: s.o.contrast().Logged}
 	reversed := s.o.contrast().Reversed
 	if reversed {
@@ -320,7 +320,7 @@ func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (estimate, erro
 
 // fixed sums log(1 − ℓ X̄) over clusters, X̄ the mean of Σ_a π X over the rows of a cluster.
 func (s *sums) fixed(pi Policy, logged []float64) error {
-	const block = 16 * chunk
+	const block = 16 * part
 	most := s.log.MostOptions()
 	one := make([]float64, most)
 	for first := 0; first < s.clusters(); first += block {
@@ -475,7 +475,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior, log Enco
 			}
 			for j := range into {
 				p := &into[j]
-				var e estimate
+				var e costEstimate
 				if e, err = s.row(rows[i], p.model, nil, scratch); err != nil {
 					return
 				}
@@ -490,7 +490,7 @@ func (s *sums) posterior(pol propensity.Family, q propensity.Posterior, log Enco
 const faint = 0x1p-70
 
 // add adds a row of a posterior's policy. buf is scratch.
-func (p *kind) add(e *estimate, pi []float64, m float64, sampled bool, buf *addends) {
+func (p *kind) add(e *costEstimate, pi []float64, m float64, sampled bool, buf *addends) {
 	buf.w = buf.w[:0]
 	buf.b = buf.b[:0]
 	if p.model != nil {

@@ -27,7 +27,7 @@ func TestAdd_IsTheFormula(t *testing.T) {
 			action := rng.IntN(k)
 			for _, of := range [][]float64{nil, model} {
 				for _, c := range []float64{0, -1, -.3} {
-					e := &estimate{pi0: pi0, p: pi0[action], action: action, cost: c, model: of, gamma: 1, clip: 1}
+					e := &costEstimate{pi0: pi0, p: pi0[action], action: action, cost: c, model: of, gamma: 1, clip: 1}
 					for _, on := range []bool{true, false} {
 						was := simd.Use(on)
 						p := kind{risk: newGrid([]float64{1, .3, .01, 1e-6}, nil), gain: newGrid([]float64{.5, .1, .01, 1e-6}, nil)}

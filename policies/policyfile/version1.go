@@ -7,9 +7,9 @@ import (
 	"opl/policies/features"
 )
 
-// first is the content of a file of version 1: one component, whose history is partly in
+// version1 is the content of a file of version 1: one component, whose history is partly in
 // the object training.
-type first struct {
+type version1 struct {
 	header
 	Kind        string            `json:"kind"`
 	Actions     []string          `json:"actions"`
@@ -35,9 +35,9 @@ type first struct {
 	} `json:"prior"`
 }
 
-// parseFirst reads a file of version 1 as one of today.
-func parseFirst(b []byte) (*File, error) {
-	f, c := &File{}, &first{}
+// parseVersion1 reads a file of version 1 as one of today.
+func parseVersion1(b []byte) (*File, error) {
+	f, c := &File{}, &version1{}
 	err := f.decode(b, []string{"kind", "actions", "sigma", "floor", "encoder", "weights", "data_hash", "created"}, c)
 	if err == nil && c.Prior != nil && c.Prior.Taught != nil && c.Prior.Taught.Count != len(c.Prior.Taught.Rows) {
 		err = fmt.Errorf("policy file: %d rows taught the prior, but the hashes are of %d", c.Prior.Taught.Count,
@@ -47,10 +47,9 @@ func parseFirst(b []byte) (*File, error) {
 }
 
 // file is the content as a file of today has it.
-func (c *first) file() File {
+func (c *version1) file() File {
 	f := File{Actions: c.Actions, Floor: c.Floor, RewardMax: 1, Created: c.Created, Training: c.Training,
-		Certificate: c.Certificate,
-		History:     History{DataHash: c.DataHash}}
+		Certificate: c.Certificate, History: History{DataHash: c.DataHash}}
 	one := Component{Weight: 1, Kind: c.Kind, Sigma: c.Sigma, Nodes: c.Nodes, Encoder: c.Encoder, Weights: c.Weights}
 	var t struct {
 		RewardMin float64 `json:"reward_min"`
