@@ -21,10 +21,8 @@ import (
 //
 //	r̂(x, a) = σ(Σ_m w_m s_ma(x)),   w_m ≥ 0,
 //
-// a mixture of several kinds of scores s_m, and plays the action whose r̂ is the largest. Three kinds
-// are logistic regressions with a part that all actions share and a part of each, see [regress.Hierarchy]: linear,
-// additive (in pieces of the numbers, too) and quadratic (in products of two features, too). The fourth is gradient
-// boosted trees. Folds choose their number, and the weights w_m by the log-loss of rows that taught no score.
+// a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest. Folds
+// choose the weights w_m by the log-loss of rows that taught no score.
 //
 // What was chosen is kept: later rows of the same log are learned from without choosing again, until there are
 // twice as many.
@@ -337,10 +335,7 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 // mixture are weights of scores, at least 0, by a logistic regression of rewards on them that is shrunk towards their
 // mean. Of many rows kinds that hardly lower the log-loss are left out, the dearest first.
 func mixture(ctx context.Context, logits [][]float64, y []float64) ([]float64, error) {
-	in := make([]int, len(logits))
-	for j := range in {
-		in[j] = j
-	}
+	in := logs.Every(len(logits))
 	for {
 		if len(in) == 1 {
 			w := make([]float64, len(logits))
@@ -488,10 +483,7 @@ func (t *table) products() (n int) {
 
 // strata are the numbers and the categories.
 func (t *table) strata() []int {
-	of := make([]int, t.x.Width)
-	for j := range of {
-		of[j] = j
-	}
+	of := logs.Every(t.x.Width)
 	for _, group := range t.groups {
 		for _, j := range group {
 			of[j] = int(group[0])

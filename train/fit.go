@@ -204,10 +204,7 @@ func (f *fitting) settle() (err error) {
 	if f.slots = f.slotsOf(); f.slots > 0 {
 		n, c.BatchSize = n/f.slots, max(1, c.BatchSize/f.slots)
 	}
-	f.order = make([]int, n)
-	for i := range f.order {
-		f.order[i] = i
-	}
+	f.order = logs.Every(n)
 	f.size, f.steps = min(c.BatchSize, n), c.Epochs*((n+c.BatchSize-1)/c.BatchSize)
 	f.given, c.Prior.Mean = c.Prior, c.items.scaled(slices.Clone(c.Prior.Mean), false)
 	return nil

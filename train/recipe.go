@@ -82,10 +82,8 @@ type Certified struct {
 	Certificate *provenance.Certificate // nil: there was no judge
 	Rows        []int                   // that certify
 	Models      []RewardModel           // of the doubly robust bound
-	// Learner is heuristic (l2 on logs with logged propensities alone), likelihood, logistic, direct, start, "layered
-	// likelihood" or "layered logistic".
-	Learner string
-	Seconds float64 // of the training alone
+	Learner     string                  // name of the candidate that won, see [Learners]; start: what plays now
+	Seconds     float64                 // of the training alone
 
 	seen struct { // what view gave last
 		in        *Representation

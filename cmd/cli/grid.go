@@ -158,8 +158,7 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 // runMissing runs what the store lacks of a plan, which is a shard of the whole one or all of it. A run that
 // fails leaves the results of the others stored.
 func (f *gridFlags) runMissing(cmd *cobra.Command, lib library.Library, e *experiment.Runner, store *experiment.Store,
-	whole, plan []train.Run) (
-	failed, err error) {
+	whole, plan []train.Run) (failed, err error) {
 	stderr := cmd.ErrOrStderr()
 	missing := store.Missing(plan)
 	say := func(n int, format string, of any) {

@@ -83,8 +83,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 				return nil
 			}
 			return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w, others, list(warnings)}, text: text,
-				end: end}.write(cmd,
-				format, nil)
+				end: end}.write(cmd, format, nil)
 		},
 	}
 	fl := cmd.Flags()

@@ -166,8 +166,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 		}
 	}
 	tell.Info(fmt.Sprintf("serving policy %.12s%s on %s://%s, logging to %s", s.Hash(), among(p), keys.scheme(),
-		l.Addr(), f.log),
-		"policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
+		l.Addr(), f.log), "policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
 	if err := s.Serve(ctx, l); err != nil {
 		return err
 	}
@@ -307,8 +306,7 @@ func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
 		}
 	}
 	tell.Info(fmt.Sprintf("policy %.12s plays %.12s, and %.12s in a share of %v: its file is %s", m.Hash(), p.Hash(),
-		c.Hash(), f.share, to),
-		"policy_hash", m.Hash(), "share", f.share, "file", to)
+		c.Hash(), f.share, to), "policy_hash", m.Hash(), "share", f.share, "file", to)
 	return with(m)
 }
 

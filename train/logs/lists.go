@@ -266,10 +266,7 @@ func (b *builder) addList() error {
 			"propensity are of the list in all rows or in none", strings.Join(strings.Fields(strings.Join(b.columnsOfLists[:], " ")), ", "))
 	}
 	full, n := b.listRow(), len(s.ids)
-	left := make([]int, len(full.ends))
-	for j := range left {
-		left[j] = j
-	}
+	left := Every(len(full.ends))
 	places := make([]int, n)
 	for l := range places {
 		b.row.ids = full.row.ids

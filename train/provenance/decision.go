@@ -198,8 +198,7 @@ func (n *null) require(r Requirement, cost bool) error {
 func (t trial) goal() *null {
 	u := t.samples[0].log.Units()
 	n := &null{Outcome: Outcome{Name: "reward", Column: "reward", Kind: "goal", Low: u.Low, High: u.High,
-		Bounded: "change"},
-		parts: t.parts, contrast: certify.Contrast{Logged: 1}}
+		Bounded: "change"}, parts: t.parts, contrast: certify.Contrast{Logged: 1}}
 	for k, p := range t.parts {
 		n.rows, n.costs = append(n.rows, p.Rows), append(n.costs, t.samples[k].log.Cost)
 	}

@@ -37,7 +37,7 @@ import (
 
 const (
 	fingerprints = 1000 // of each kind that a file has at most
-	doubt        = 1e-6 // probability of taking an independent log for one that shares rows
+	falseAlarm   = 1e-6 // probability of taking an independent log for one that shares rows
 )
 
 // kinds are the ways to know rows again. Digits and decimals go together, so that what
@@ -226,14 +226,14 @@ func fewer(all []policyfile.Fingerprints) []policyfile.Fingerprints {
 }
 
 // known says that rows of the log, but for those left out, are known again as rows that
-// the fingerprints are of: the probability that a log which shares none says so is at most doubt.
+// the fingerprints are of: the probability that a log which shares none says so is at most falseAlarm.
 // Empty: they are not, or the log does not say how its actions were drawn.
 func (j *Judge) known(all []policyfile.Fingerprints, out []bool) string {
 	if len(all) == 0 || j.log.Propensity == nil || j.log.Estimated {
 		return ""
 	}
 	e, says := j.bet(all, out, "a row that had a part in the policy")
-	if e < -math.Log(doubt) {
+	if e < -math.Log(falseAlarm) {
 		return ""
 	}
 	return fmt.Sprintf("%s, which has a probability below 1e-%.0f of rows drawn anew", says,
@@ -346,7 +346,7 @@ func (j *Judge) byChance(n, taught, repeats int) bool {
 	if p < 1 {
 		kl += (1 - p) * math.Log((1-p)/(1-q))
 	}
-	return total*kl < -math.Log(doubt)
+	return total*kl < -math.Log(falseAlarm)
 }
 
 // tens are the powers of ten from 10^-lowest.

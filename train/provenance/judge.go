@@ -455,8 +455,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	first := &f.Components[0]
 	pol := propensity.Floor{Family: first.Family(), Epsilon: f.Floor}
 	q := propensity.Posterior{Actions: len(f.Actions), Dim: first.Dim(), Mu: slices.Concat(first.Weights...),
-		Sigma: first.Sigma,
-		Prior: propensity.Prior{Mean: slices.Concat(first.Prior.Mean...), Scale: first.Prior.Scale}}
+		Sigma: first.Sigma, Prior: propensity.Prior{Mean: slices.Concat(first.Prior.Mean...), Scale: first.Prior.Scale}}
 	options.Priors = max(1, f.History.Tried)
 	b, err := certify.Posterior(pol, q, c.view, rows, options)
 	if err != nil {

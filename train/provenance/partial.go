@@ -226,8 +226,7 @@ func together(all []*Partial) (on Circumstances, err error) {
 		forced, grouped = forced && p.Forced, grouped || p.Groups
 		if p.RowWeight != all[0].RowWeight {
 			return on, withhold("rows of shards %s and %s have different weights, and a guarantee needs "+
-				"identically distributed rows",
-				all[0].Shard, p.Shard)
+				"identically distributed rows", all[0].Shard, p.Shard)
 		}
 		if on.Rows += p.On.Rows; p.Unread != "" {
 			on.Contradicted = cmp.Or(on.Contradicted, fmt.Sprintf("shard %s: %s", p.Shard, p.Unread))
@@ -260,8 +259,7 @@ func together(all []*Partial) (on Circumstances, err error) {
 				return own.Severity > inspect.Fine // which its shard has judged
 			}) {
 			return on, withhold("%s: %s: %s; rows of files of several shards seem to belong together: leave "+
-				"setting shard out",
-				f.Check, f.Measured, f.Means)
+				"setting shard out", f.Check, f.Measured, f.Means)
 		}
 	}
 	for _, p := range all {
@@ -295,14 +293,11 @@ func knownAgain(all []*Partial) error {
 				sums[i] += v
 			}
 		}
-		if e := meanExp(sums); e >= -math.Log(doubt) {
-			return withhold("rows that had a part in the policy, or in one that logged what it was learned from, "+
-				"are in this log "+
-				"under other decision ids: their ids were changed, and may not certify: what they are known by "+
-				"agrees in all shards "+
-				"together, which has a probability below 1e-%.0f of rows drawn anew; use a log of later "+
-				"decisions, drawn by other "+
-				"random numbers", math.Floor(min(e/math.Ln10, 300)))
+		if e := meanExp(sums); e >= -math.Log(falseAlarm) {
+			return withhold("rows that had a part in the policy, or in one that logged what it was learned from, are in "+
+				"this log under other decision ids: their ids were changed, and may not certify: what they are known by "+
+				"agrees in all shards together, which has a probability below 1e-%.0f of rows drawn anew; use a log of "+
+				"later decisions, drawn by other random numbers", math.Floor(min(e/math.Ln10, 300)))
 		}
 	}
 	return nil

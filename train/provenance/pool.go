@@ -176,9 +176,8 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 		for _, about := range []inspect.Subject{inspect.Repeats, inspect.Visits} {
 			if f, ok := j.found.Doubts(about); ok && j.scattered(group[k]) {
 				return nil, nil, nil, j.in(several, withhold("%s: %s: %s; which rows belong together is only seen "+
-					"after a look: "+
-					"name them in the column group, or certify the log alone for one "+
-					"look", f.Check, f.Measured, f.Means))
+					"after a look: name them in the column group, or certify the log alone for one look", f.Check,
+					f.Measured, f.Means))
 			}
 		}
 		for i, is := range taught[k] {
@@ -310,7 +309,7 @@ func (j *Judge) repeated(before *Judge, by []policyfile.Fingerprints, out []bool
 	const which = "%s: rows of one file are in another, and under other ids, or without, it is not seen which; " +
 		"give each row once, and log a decision_id"
 	name := strings.TrimSuffix(before.named(true), ": ")
-	if e, says := j.bet(by, out, "a row of "+name); e >= -math.Log(doubt) {
+	if e, says := j.bet(by, out, "a row of "+name); e >= -math.Log(falseAlarm) {
 		return withhold(which, says)
 	}
 	distinct := func(x []uint64) bool {
