@@ -329,7 +329,8 @@ func (s *Lists) compared(rows []int, clusters []int32) (f inspect.Finding, ok bo
 	z, u := math.Max(sum-largest/2, math.Min(0, sum+largest/2))/math.Sqrt(square), s.Log.Units()
 	f = inspect.Finding{Check: policyCheck, About: inspect.Assumed, Numbers: []inspect.Number{{Name: "z", Value: z}},
 		Measured: fmt.Sprintf("by it these lists say that the policy earns %.3g, and without it %.3g, ± %.1g of the "+
-			"difference, z = %.1f", u.At(v), u.At(without/weight), logs.Half(math.Sqrt(square)/weight)*u.Span(), z)}
+			"difference, z = %.1f", u.At(v), u.At(without/weight), logs.Half(math.Sqrt(square)/weight)*u.Span(),
+			math.Round(10*z)/10+0)}
 	if z > 3 { // weights are skewed: above 2.33 are 3 logs in 100, where the assumption holds
 		f.Severity, f.Means = inspect.Doubtful, "the assumption flatters the policy"
 		f.Do = "give setting assume none"
