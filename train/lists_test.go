@@ -99,7 +99,7 @@ func TestEvaluateLists_EqualsAllListsEnumerated(t *testing.T) {
 		for _, slots := range []int{2, 4} {
 			t.Run(fmt.Sprint(pol.Name(), slots), func(t *testing.T) {
 				const k = 5
-				log, x, labels, theta := listLog(60, k, slots, 6)
+				_, x, labels, theta := listLog(60, k, slots, 6)
 				var lists func(scores []float64, left []int, y, slot int) float64
 				lists = func(scores []float64, left []int, y, slot int) (v float64) {
 					if slot > slots {
@@ -137,7 +137,7 @@ func TestEvaluateLists_EqualsAllListsEnumerated(t *testing.T) {
 				const draws = 400
 				mean, clicks := 0., 0
 				for seed := range uint64(draws) {
-					log = logs.ListsFromLabels(x, labels, logs.Every(60), theta, k, slots, rand.New(rand.NewPCG(seed, 1)))
+					log := logs.ListsFromLabels(x, labels, logs.Every(60), theta, k, slots, rand.New(rand.NewPCG(seed, 1)))
 					for _, c := range log.Cost {
 						mean -= c / 60 / draws
 						clicks -= int(c)

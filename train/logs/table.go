@@ -540,28 +540,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		}
 		return t.context(b, c, s, v, form == '0', typed)
 	case roleContexts, rolePropensities, roleOffered, roleActions, roleSlots, roleSlotPropensities, roleSlotRewards:
-		if c.slot >= 0 {
-			return t.ofSlot(b, c, form, s, v)
-		}
-		s = bytes.TrimSpace(s)
-		isJSON, d := len(s) > 0 && (s[0] == '[' || s[0] == '{'), t.inner
-		switch {
-		case form == '0':
-			return bad(c.name, "%v is not a list", v)
-		case isJSON && c.role == roleContexts:
-			return d.whole(c.name, s, func() error { return d.context(b, c.name) })
-		case isJSON && c.role == rolePropensities:
-			return d.whole(c.name, s, func() error { return d.propensities(b, c.name) })
-		case isJSON && c.role >= roleSlots:
-			return d.whole(c.name, s, func() error { return d.slots(b, c) })
-		case isJSON:
-			return d.whole(c.name, s, func() error { return d.offers(b, c) })
-		case c.role == roleContexts:
-			return sparse(b, c.name, s)
-		case b.o.Estimate && form == 0 && len(s) == 0:
-			return nil
-		}
-		return bad(c.name, "%s is not a list", quote(s))
+		return t.several(b, c, form, s, v)
 	case roleFamily:
 		r.family = append(r.family[:0], s...)
 	case roleReward, roleCost, rolePropensity, roleDensity, roleEach, roleWeight, roleUnrewarded, roleFirstClick, roleSlot:
@@ -570,6 +549,32 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		b.outcome(c, form, s, v)
 	}
 	return nil
+}
+
+// several takes a cell of several values, or of a slot's.
+func (t *table) several(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {
+	if c.slot >= 0 {
+		return t.ofSlot(b, c, form, s, v)
+	}
+	s = bytes.TrimSpace(s)
+	isJSON, d := len(s) > 0 && (s[0] == '[' || s[0] == '{'), t.inner
+	switch {
+	case form == '0':
+		return bad(c.name, "%v is not a list", v)
+	case isJSON && c.role == roleContexts:
+		return d.whole(c.name, s, func() error { return d.context(b, c.name) })
+	case isJSON && c.role == rolePropensities:
+		return d.whole(c.name, s, func() error { return d.propensities(b, c.name) })
+	case isJSON && c.role >= roleSlots:
+		return d.whole(c.name, s, func() error { return d.slots(b, c) })
+	case isJSON:
+		return d.whole(c.name, s, func() error { return d.offers(b, c) })
+	case c.role == roleContexts:
+		return sparse(b, c.name, s)
+	case b.o.Estimate && form == 0 && len(s) == 0:
+		return nil
+	}
+	return bad(c.name, "%s is not a list", quote(s))
 }
 
 // mapped is what the options say that a reward is worth.
