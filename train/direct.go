@@ -22,7 +22,8 @@ import (
 //	r̂(x, a) = σ(Σ_m w_m s_ma(x)),   w_m ≥ 0,
 //
 // a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest. Folds
-// choose the weights w_m by the log-loss of rows that taught no score.
+// choose the weights w_m by the log-loss of rows that taught no score. Actions that are numbers have curves and trees of
+// all actions alone, which know what is next to what.
 //
 // What was chosen is kept: later rows of the same log are learned from without choosing again, until there are
 // twice as many.
@@ -62,6 +63,7 @@ type kind struct {
 type tuning struct {
 	before []features.Layer
 	scales regress.Scales
+	waves  *regress.Waves
 }
 
 // table is contexts, actions and rewards of rows.
@@ -257,7 +259,11 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 		y[i] = t.y[r]
 	}
 	d.tuned = nil
-	for _, kind := range kinds() {
+	of := kinds()
+	if fit := curves(); d.may == nil && fit.fits(t) { // others do not know that actions are neighbours
+		of = slices.DeleteFunc(of, func(k kind) bool { return k.name != fit.name && k.name != pooledName })
+	}
+	for _, kind := range of {
 		if (d.may == nil || d.may(kind.name)) && kind.fits(t) &&
 			(len(d.tuned) == 0 || t.k*t.k*(len(d.tuned)+1) <= mostOutputs) {
 			d.tuned = append(d.tuned, tuned{kind: kind})
@@ -401,6 +407,8 @@ func stack(ctx context.Context, logits [][]float64, in []int, y []float64) (w []
 	return w, loss, nil
 }
 
+const pooledName = "pooled"
+
 // kinds lists the ways to learn scores.
 func kinds() []kind {
 	return []kind{
@@ -411,7 +419,7 @@ func kinds() []kind {
 			func(t *table) bool { return t.products() <= mostProducts && len(t.y) >= 200 }, products),
 		{"trees", "gradient boosted trees of each action",
 			func(t *table) bool { return len(t.y) >= 40*t.k }, nil, trees},
-		{"pooled", "gradient boosted trees of all actions together",
+		{pooledName, "gradient boosted trees of all actions together",
 			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, nil, pooled},
 		curves(),
 	}

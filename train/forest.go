@@ -29,8 +29,8 @@ func pooled(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.La
 	rows = evenly(rows, mostGrown/d)
 	of, action, y := t.of(rows)
 	wide := t.k
-	if t.numeric != nil {
-		wide = 1
+	if t.numeric != nil { // cliffs are where the number and features meet
+		wide, o.Depth, o.Leaves = 1, 6, 24
 	}
 	x := regress.Matrix{Width: d + wide, Data: make([]float64, len(rows)*(d+wide))}
 	for i := range rows {

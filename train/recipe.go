@@ -417,7 +417,9 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 		return alone(theta, nil), err
 	}
 	if r.Direct != nil {
-		r.Direct.may = r.may
+		if r.Learners != nil {
+			r.Direct.may = r.may
+		}
 		first.name, first.learn = direct, func(_ string, rows []int, _ bool) ([]Share, error) {
 			s, err := r.Direct.Learn(ctx, log, rows)
 			return []Share{s}, err

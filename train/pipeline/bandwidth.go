@@ -28,10 +28,10 @@ type Division struct {
 }
 
 // bandwidth divides a log of numbers as finely as offered, and chooses the window of bins whose policy has the
-// largest value less half its error. It returns the log with the options that divide its rows alike, and the rows it has
-// looked at. Narrow windows may earn more, and are guaranteed less: weights are as large as windows are narrow. The rows
-// that teach are halved, and each half teaches a model of the finest division. One says which policies are best in the
-// contexts of the other half; the other values them, and its rows say the error. No other row is looked at.
+// largest value less a third of its error. It returns the log with the options that divide its rows alike, and the rows
+// it has looked at. Narrow windows may earn more, and are guaranteed less: weights are as large as windows are narrow.
+// The rows that teach are halved, and each half teaches a model of the finest division. One says which policies are best
+// in the contexts of the other half; the other values them, and its rows say the error. No other row is looked at.
 func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Options, k known) (*logs.Log, Options, known,
 	error) {
 	if before := cmp.Or(o.PriorFile, o.Distil); before != nil { // the log was read as its policy divides it
@@ -82,7 +82,7 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 		}
 		e := math.Sqrt(square / float64(len(l.certifying)))
 		k.divisions = append(k.divisions, Division{n, u.At(value), e * u.Span()})
-		if v := value - e/2; v > best {
+		if v := value - e/3; v > best {
 			best, chosen, log.Numbers.Of.Window = v, n, policy.Window
 		}
 	}

@@ -135,6 +135,8 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	}
 	l.settleChunks(open)
 	switch {
+	case o.Share == 0 && teaches && o.Chunks > 1 && l.log.Numbers != nil:
+		o.Share = 0.35 // curves of numbers need fewer rows
 	case o.Share == 0 && teaches && o.Chunks > 1:
 		o.Share = 0.55
 	case o.Share == 0 && teaches && l.rulesAlone() && o.Distil == nil && len(o.Requirements) == 0:
@@ -165,7 +167,7 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	}
 }
 
-// raiseShare raises the share of rows that teach before chunks certify, from .55 to .75, where effects are many for the
+// raiseShare raises the share of rows that teach before chunks certify, by up to .2, where effects are many for the
 // rows: what is learned then still gains from each row. It reads contexts of rows that teach in any case, so the
 // guarantee does not depend on it.
 func (l *learning) raiseShare(teach, open []int) error {
@@ -177,7 +179,7 @@ func (l *learning) raiseShare(teach, open []int) error {
 		return err
 	}
 	effects := float64(l.log.K()) * float64(e.Dim())
-	l.o.Share = 0.55 + 0.2*min(1, effects/(0.25*float64(len(open))))
+	l.o.Share += 0.2 * min(1, effects/(0.25*float64(len(open))))
 	l.out.Training.Share = l.o.Share
 	return nil
 }

@@ -186,9 +186,6 @@ func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64,
 // block sets the variances of the columns of a stratum.
 func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64, rows [][]int,
 	l0, l1 []float64) error {
-	if h.Groups == 1 {
-		return h.alone(shared, own, columns, weight, rows[0], l0, l1)
-	}
 	m := len(columns)
 	inverses := make([]*mat.SymDense, h.Groups)
 	total := mat.NewSymDense(m, nil)
@@ -251,22 +248,6 @@ func (h *Hierarchy) covariance(rows, columns []int, weight []float64,
 		curved.SetSym(j, j, curved.At(j, j)+precision(c))
 	}
 	return inverse(&curved)
-}
-
-// alone is block of one group, whose rows see the sum u of both parts alone. With Σ = (H + (Λ_0⁻¹ + Λ_1⁻¹)⁻¹)⁻¹ that
-// of u, and b = λ_1/(λ_0 + λ_1) the share of u that the shared part has,
-//
-//	Σ_00 = 1/(λ_0 + λ_1) + b² Σ_jj,   Σ_11 = 1/(λ_0 + λ_1) + (1 − b)² Σ_jj
-func (h *Hierarchy) alone(shared, own []float64, columns []int, weight []float64, rows []int, l0, l1 []float64) error {
-	sigma, err := h.covariance(rows, columns, weight, func(c int) float64 { return l0[c] * l1[c] / (l0[c] + l1[c]) })
-	if err != nil {
-		return err
-	}
-	for j, c := range columns {
-		rest, b := 1/(l0[c]+l1[c]), l1[c]/(l0[c]+l1[c])
-		shared[c], own[c] = rest+b*b*sigma.At(j, j), rest+(1-b)*(1-b)*sigma.At(j, j)
-	}
-	return nil
 }
 
 // diagonal sets the variances of a column as if it were alone.

@@ -1,0 +1,93 @@
+package train
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"opl/policies/features"
+	"opl/policies/numeric"
+	"opl/train/bench/worlds"
+	"opl/train/logs"
+)
+
+// A few thousand uniform rows are enough to find the best dose of each context, and the cliff of each segment, to about
+// a bin. Bins of their own, and trees alone, lose twice as much.
+func TestCurves_FindPeaksAndCliffs(t *testing.T) {
+	for name, most := range map[string]float64{"peaked": .02, "cliff": .05} {
+		w := worlds.OfNumbers()[slices.IndexFunc(worlds.OfNumbers(), func(w worlds.World) bool { return w.Name == name })]
+		decisions, test := w.Draw(4000, 300, 2)
+		for _, v := range test { // to be encoded, and not learned from
+			decisions = append(decisions, logs.Decision{Context: v.Context, Number: 1, Density: 1})
+		}
+		log, err := w.Collect(decisions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := logs.Every(4000)
+		e, err := log.FitEncoder(rows, logs.Scaling{Kind: "standard", Intercept: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if log, err = log.Encode(e); err != nil {
+			t.Fatal(err)
+		}
+		d := &Direct{Encoder: e, Threads: 2}
+		s, err := d.Learn(t.Context(), log, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		view, err := s.In.View(log, nil, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores, lost := view.Scorers(s.Theta)(), 0.
+		for i, v := range test {
+			lost += (slices.Max(v.Mean) - v.Mean[floats.MaxIdx(scores(4000+i))]) / float64(len(test))
+		}
+		if lost > most {
+			t.Errorf("%s: %s loses %.3f beside the best bins, want at most %v", name, d, lost, most)
+		}
+		if len(d.tuned) > 2 {
+			t.Errorf("%s: %s, want no more than curves and trees of the number", name, d)
+		}
+	}
+}
+
+// The layers give an action the mean of the regression over its numbers.
+func TestWaves_ActionsHaveTheirMean(t *testing.T) {
+	n := &numbers{of: numeric.Even(0, 4, 2)}
+	n.of.Atoms = []float64{1.2}
+	x := &table{k: 3, numeric: n}
+	f, theta := mat.NewDense(2, 2, []float64{.3, 1, -.7, 2}), []float64{1, 2, 3, 4}
+	net := features.NewNet(x.waves(f, theta, .5))
+	got := make([]float64, 3)
+	net.Apply(got, []float64{.9}, make([]float64, net.Scratch()))
+	for a, s := range got {
+		want := 0.
+		at := n.within(a)
+		for _, v := range at {
+			want += .5 / float64(len(at))
+			for k := range 2 {
+				sin, cos := math.Sincos(f.At(k, 0)*.9 + f.At(k, 1)*v)
+				want += (theta[k]*cos + theta[2+k]*sin) / math.Sqrt2 / float64(len(at))
+			}
+		}
+		if math.Abs(s-want) > 1e-9 {
+			t.Errorf("action %d: %v, want %v", a, s, want)
+		}
+	}
+}
+
+// Each row is in one leaf, whose column is 1.
+func TestEntered_IsTheLeaf(t *testing.T) {
+	tree := &features.Forest{In: 2, Base: []float64{.5}, Outputs: []int32{0}, Sizes: []int32{5},
+		Feature: []int32{1, -1, 0, -1, -1}, Value: []float64{1.25, 1, 3, 5, 7}, Right: []int32{2, 0, 2, 0, 0}}
+	got := entered(tree, mat.NewDense(3, 2, []float64{0, 1, 0, 2, 4, 2}))
+	if got.Width != 3 || !slices.Equal(got.Data, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}) {
+		t.Errorf("columns %+v", got)
+	}
+}

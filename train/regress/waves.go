@@ -1,0 +1,149 @@
+package regress
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Waves are pairs of columns cos(fᵀx) and sin(fᵀx), f ~ N(0, diag 1/ℓ²), whose coefficients are alike. So a regression
+// on them is one by a gaussian process whose curves bend within a length ℓ of each input. Rahimi and Recht (2007),
+// "Random features for large-scale kernel machines". Further columns may stand beside them.
+type Waves struct {
+	Stratum []int     // of each input, from 0 on: those of one have the same length
+	Lengths []float64 // ℓ by stratum
+	// Penalties are λ of the coefficients of waves and of further columns, for squared loss.
+	Penalties [2]float64
+}
+
+const (
+	tunedWaves  = 64 // that lengths are chosen with
+	tuningSteps = 25
+	mostPenalty = 1e5 // beyond which columns say nothing
+)
+
+// Frequencies are those of m waves, [m][inputs]: normal quantiles of a sequence that fills the cube evenly, which are
+// the multiples of powers of 1/g, g^(inputs+1) = g + 1.
+func (w *Waves) Frequencies(m int) *mat.Dense {
+	d := len(w.Stratum)
+	g := 2.
+	for range 50 {
+		g = math.Pow(1+g, 1/float64(d+1))
+	}
+	f := mat.NewDense(m, d, nil)
+	for j, s := range w.Stratum {
+		step := math.Pow(g, -float64(j+1))
+		for k := range m {
+			_, u := math.Modf(.5 + float64(k+1)*step)
+			f.Set(k, j, distuv.UnitNormal.Quantile(u)/w.Lengths[s])
+		}
+	}
+	return f
+}
+
+// Columns are the cosines and the sines of frequencies at rows of inputs, and after them further columns.
+func Columns(x, frequencies *mat.Dense, more Matrix) *mat.Dense {
+	n, _ := x.Dims()
+	m, _ := frequencies.Dims()
+	var at mat.Dense
+	at.Mul(x, frequencies.T())
+	h, unit := mat.NewDense(n, 2*m+more.Width, nil), 1/math.Sqrt(float64(m))
+	for i := range n {
+		row := h.RawRowView(i)
+		for k, v := range at.RawRowView(i) {
+			sin, cos := math.Sincos(v)
+			row[k], row[m+k] = unit*cos, unit*sin
+		}
+		if more.Width > 0 {
+			copy(row[2*m:], more.row(i))
+		}
+	}
+	return h
+}
+
+// Tune fits the lengths and the penalties, from those that w has, by maximizing the likelihood of y, of mean 0, with
+// coefficients integrated out. Errors of y have the variance noise. It takes steps whose size the signs of the
+// derivatives say; lengths stay nearer to the first where rows say little.
+func (w *Waves) Tune(x *mat.Dense, more Matrix, y []float64, noise float64) error {
+	n := len(w.Lengths)
+	first, size, before := slices.Clone(w.Lengths), slices.Repeat([]float64{.3}, n+2), make([]float64, n+2)
+	for range tuningSteps {
+		slope, err := w.slope(x, more, y, noise)
+		if err != nil {
+			return err
+		}
+		for s, g := range slope {
+			if s < n {
+				g += math.Log(w.Lengths[s] / first[s])
+			}
+			switch {
+			case g*before[s] > 0:
+				size[s] = min(1, 1.2*size[s])
+			case g*before[s] < 0:
+				size[s] /= 2
+			}
+			before[s] = g
+			step := math.Exp(-math.Copysign(size[s], g))
+			if s < n {
+				w.Lengths[s] *= step
+			} else {
+				w.Penalties[s-n] = min(mostPenalty, step*w.Penalties[s-n])
+			}
+		}
+	}
+	return nil
+}
+
+// slope is the gradient of −2 log of the likelihood by the logarithms of lengths and penalties. With columns h,
+// A = hᵀh + Λ, μ = A⁻¹hᵀy and r = y − hμ that is, up to a constant, log|A| − log|Λ| + yᵀr/noise, whose derivative by h
+// is 2 hA⁻¹ − 2 rμᵀ/noise.
+func (w *Waves) slope(x *mat.Dense, more Matrix, y []float64, noise float64) ([]float64, error) {
+	f := w.Frequencies(tunedWaves)
+	h := Columns(x, f, more)
+	n, d := h.Dims()
+	of := func(k int) int { // penalty of column k
+		if k < 2*tunedWaves {
+			return 0
+		}
+		return 1
+	}
+	var a, inverse mat.SymDense
+	a.SymOuterK(1, h.T())
+	for k := range d {
+		a.SetSym(k, k, a.At(k, k)+w.Penalties[of(k)])
+	}
+	var c mat.Cholesky
+	var mu, fit mat.VecDense
+	if !c.Factorize(&a) {
+		return nil, errors.New("regress: a curvature is not positive definite; are features finite?")
+	}
+	mu.MulVec(h.T(), mat.NewVecDense(n, y))
+	c.SolveVecTo(&mu, &mu)
+	fit.MulVec(h, &mu)
+	c.InverseTo(&inverse)
+	slope := make([]float64, len(w.Lengths)+2)
+	for k := range d {
+		m := mu.AtVec(k)
+		slope[len(w.Lengths)+of(k)] += w.Penalties[of(k)]*(inverse.At(k, k)+m*m/noise) - 1
+	}
+	var by, times mat.Dense
+	by.Mul(h, &inverse)
+	angles := mat.NewDense(n, tunedWaves, nil) // derivatives by fᵀx
+	for i := range n {
+		g, columns, r := by.RawRowView(i), h.RawRowView(i), 2*(y[i]-fit.AtVec(i))/noise
+		for k := range tunedWaves {
+			s := tunedWaves + k
+			angles.Set(i, k, (2*g[s]-r*mu.AtVec(s))*columns[k]-(2*g[k]-r*mu.AtVec(k))*columns[s])
+		}
+	}
+	times.Mul(angles.T(), x)
+	for k := range tunedWaves {
+		for j, s := range w.Stratum {
+			slope[s] -= f.At(k, j) * times.At(k, j)
+		}
+	}
+	return slope, nil
+}
