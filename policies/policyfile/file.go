@@ -21,13 +21,10 @@ import (
 )
 
 // What the first fields of a policy file say. Files of versions 1 and 2 are read, too. A file is written as
-// the oldest version that can hold it, which older readers know.
+// the oldest version that can hold it ([File.needs]), which older readers know.
 const (
-	Format   = "opl policy"
-	Version  = 6 // actions that are numbers
-	version5 = 5 // layers of trees, pieces, products or branches, encoders that bend or impute
-	version4 = 4 // layers that are convolutions, or actions with features
-	version3 = 3
+	Format  = "opl policy"
+	Version = 6
 )
 
 // The kinds of policies that a component can be of.
@@ -262,15 +259,8 @@ func (f *File) marshal() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	of, version := *f, version3
-	switch {
-	case f.Numbers != nil:
-		version = Version
-	case f.has((*features.Layer).IsSpecial) || f.imputes():
-		version = version5
-	case f.has(isImage) || f.HasItems():
-		version = version4
-	}
+	of := *f
+	version, _ := f.needs()
 	if f.HasItems() && of.Actions == nil {
 		of.Actions = []string{}
 	}
@@ -318,23 +308,31 @@ func parse(b []byte) (f *File, digest string, err error) {
 		header
 		*File
 	}{File: &File{}}
-	if err = whole.decode(b, required, &whole); err == nil {
-		switch {
-		case h.Version < Version && whole.Numbers != nil:
-			err = fmt.Errorf("policy file: actions that are numbers, which version %d does not know", h.Version)
-		case h.Version < version5 && whole.has((*features.Layer).IsSpecial):
-			err = fmt.Errorf("policy file: layers of trees, pieces, products or branches, which version %d does "+
-				"not know", h.Version)
-		case h.Version < version5 && whole.imputes():
-			err = fmt.Errorf("policy file: an encoder with width, impute or missing, which version %d does not "+
-				"know", h.Version)
-		case h.Version < version4 && whole.has(isImage):
-			err = fmt.Errorf("policy file: layers of images, which version %d does not know", h.Version)
-		case h.Version < version4 && whole.HasItems():
-			err = fmt.Errorf("policy file: its actions have features, which version %d does not know", h.Version)
-		}
+	if err = decode(b, required, &whole); err == nil {
+		err = whole.check()
+	}
+	if version, what := whole.needs(); err == nil && what != "" && h.Version < version {
+		err = fmt.Errorf("policy file: %s, which version %d does not know", what, h.Version)
 	}
 	return whole.File, h.Digest, err
+}
+
+// needs returns the oldest version that can hold the file, and what of the file the versions before do not know, "" for
+// nothing.
+func (f *File) needs() (version int, what string) {
+	switch {
+	case f.Numbers != nil:
+		return 6, "actions that are numbers"
+	case f.has((*features.Layer).IsSpecial):
+		return 5, "layers of trees, pieces, products or branches"
+	case f.imputes():
+		return 5, "an encoder with width, impute or missing"
+	case f.has(func(l *features.Layer) bool { return l.Image != nil }):
+		return 4, "layers of images"
+	case f.HasItems():
+		return 4, "its actions have features"
+	}
+	return 3, ""
 }
 
 // has reports that some layer is so.
@@ -352,17 +350,12 @@ func (f *File) imputes() bool {
 	})
 }
 
-func isImage(l *features.Layer) bool { return l.Image != nil }
-
-// decode reads the fields of a file, strictly, into content, which fills f, and checks f.
-func (f *File) decode(b []byte, required []string, content any) error {
+// decode reads the fields of a file, strictly, into content.
+func decode(b []byte, required []string, content any) error {
 	if err := strict(b, append([]string{"format", "version", "digest"}, required...), content); err != nil {
 		return fmt.Errorf("policy file: %w", err)
 	}
-	if old, ok := content.(*version1); ok {
-		*f = old.file()
-	}
-	return f.check()
+	return nil
 }
 
 // strict reads an object into content: with all fields that are required, none of them

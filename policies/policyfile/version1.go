@@ -37,13 +37,17 @@ type version1 struct {
 
 // parseVersion1 reads a file of version 1 as one of today.
 func parseVersion1(b []byte) (*File, error) {
-	f, c := &File{}, &version1{}
-	err := f.decode(b, []string{"kind", "actions", "sigma", "floor", "encoder", "weights", "data_hash", "created"}, c)
+	c := &version1{}
+	err := decode(b, []string{"kind", "actions", "sigma", "floor", "encoder", "weights", "data_hash", "created"}, c)
+	f := c.file()
+	if err == nil {
+		err = f.check()
+	}
 	if err == nil && c.Prior != nil && c.Prior.Taught != nil && c.Prior.Taught.Count != len(c.Prior.Taught.Rows) {
 		err = fmt.Errorf("policy file: %d rows taught the prior, but the hashes are of %d", c.Prior.Taught.Count,
 			len(c.Prior.Taught.Rows))
 	}
-	return f, err
+	return &f, err
 }
 
 // file is the content as a file of today has it.

@@ -264,10 +264,7 @@ func (l *Log) View(rows []int, of func(Contexts) (Contexts, error)) (*Log, error
 		x, err := of(l.X)
 		return l.WithContexts(x, nil), err
 	}
-	contexts, at := make([]int, len(rows)), make([]int, l.Len())
-	for i := range at {
-		at[i] = -1
-	}
+	contexts, at := make([]int, len(rows)), slices.Repeat([]int{-1}, l.Len())
 	for i, r := range rows {
 		contexts[i], at[r] = l.Context(r), i
 	}

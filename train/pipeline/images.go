@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"opl/policies/features"
@@ -41,10 +42,7 @@ func Export(path string, t *experiment.Task) error {
 // estimate IPS, is the reward of π on the test set, exactly.
 func ExportTest(path string, t *experiment.Task) error {
 	test, k := t.Data.Test, t.Data.Classes
-	pi := make([]float64, k)
-	for a := range pi {
-		pi[a] = 1 / float64(k)
-	}
+	pi := slices.Repeat([]float64{1 / float64(k)}, k)
 	return writeImages(path, t, func(w *imageWriter) error {
 		for i := range test.Len() {
 			for a := range k {

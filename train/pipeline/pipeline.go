@@ -96,7 +96,11 @@ func learn(ctx context.Context, lib library.Library, log *logs.Log, o Options, k
 		rows.Cost = log.Cost
 		l.rows = &rows
 	}
-	if err := l.finish(); err != nil {
+	if err := l.estimate(); err != nil {
+		return nil, err
+	}
+	l.remark()
+	if err := l.makeFile(); err != nil {
 		return nil, err
 	}
 	if len(o.Requirements) > 0 {
@@ -294,7 +298,6 @@ func (l *learning) encode() (err error) {
 			return err
 		}
 	}
-	_, l.rows.Keys = l.log.Identity()
 	if !l.objective.Recipe && l.layers != nil {
 		if l.rows.X, err = logs.Through(l.rows.X, l.layers, runtime.GOMAXPROCS(0)); err != nil {
 			return err
@@ -485,15 +488,6 @@ func (l *learning) fit(ctx context.Context) error {
 	return nil
 }
 
-// finish estimates what the policy earns, warns, and makes the file.
-func (l *learning) finish() error {
-	if err := l.estimate(); err != nil {
-		return err
-	}
-	l.remark()
-	return l.file()
-}
-
 // estimate estimates what the policy earns.
 func (l *learning) estimate() (err error) {
 	t, out := &l.out.Training, l.out
@@ -584,8 +578,8 @@ func (l *learning) remark() {
 	}
 }
 
-// file makes the policy file.
-func (l *learning) file() (err error) {
+// makeFile makes the policy file.
+func (l *learning) makeFile() (err error) {
 	t, out, parts, weights := &l.out.Training, l.out, l.parts, l.weights
 	if parts == nil {
 		q := out.Posterior

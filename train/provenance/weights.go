@@ -133,14 +133,11 @@ func (w *weights) farFromOne(gamma float64) string {
 
 // rarities are 1 over how rare each action of a log is taken to be.
 func rarities(log *logs.Log) []float64 {
-	of, n := make([]float64, log.K()), float64(log.Len())
+	of := make([]float64, log.K())
 	for i, a := range log.Action {
 		of[a] = max(of[a], 1/log.Propensity[i])
 	}
-	most := n
-	for _, v := range of {
-		most = max(most, v)
-	}
+	most := max(float64(log.Len()), slices.Max(of))
 	for a := range of {
 		if of[a] == 0 {
 			of[a] = most
