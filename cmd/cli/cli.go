@@ -95,6 +95,17 @@ func hint(root *cobra.Command, args []string) string {
 	return "opl --help lists the commands"
 }
 
+// valuesOf says which flag has a flag for its value, as one that was forgotten makes it.
+func valuesOf(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		value, is := strings.CutPrefix(strings.Trim(f.Value.String(), "[]"), "--")
+		if name, _, _ := strings.Cut(value, "="); is && c.Flags().Lookup(name) != nil {
+			err = fmt.Errorf("--%s: its value is missing, and --%s is a flag", f.Name, name)
+		}
+	})
+	return err
+}
+
 func rootCommand(lib library.Library) *cobra.Command {
 	root := &cobra.Command{
 		DisableSuggestions:         true, // of cobra's lines: see hint
@@ -114,6 +125,9 @@ func rootCommand(lib library.Library) *cobra.Command {
 		return pflag.NormalizedName(name)
 	})
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		if err := valuesOf(c); err != nil {
+			return err
+		}
 		switch quiet, err := c.Flags().GetBool("quiet"); {
 		case err != nil || !quiet:
 			return err
