@@ -191,6 +191,45 @@ func (p *Policy) PropensitiesAfter(dst, values []float64, o *Offered, above []in
 	return p.of(dst, nil, values, o, gone, s)
 }
 
+// Largest returns the places of the n actions of largest scores of each component, from the largest on, the first of
+// equals before the others: what argmax policies play when those before are gone.
+func (p *Policy) Largest(values []float64, o *Offered, n int) ([][]int, error) {
+	s := p.pool.Get().(*scratch)
+	defer p.pool.Put(s)
+	k := len(p.actions)
+	if o != nil {
+		k = o.Len()
+	}
+	s.z = slices.Grow(s.z[:0], k)[:k]
+	top := make([][]int, len(p.parts))
+	for i := range p.parts {
+		if err := p.parts[i].scores(s.z, values, i, o, s); err != nil {
+			return nil, err
+		}
+		if a := simd.NonFinite(s.z); a >= 0 {
+			return nil, fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), s.z[a])
+		}
+		of, least := make([]int, 0, n+1), math.Inf(-1)
+		for a, v := range s.z {
+			if v <= least {
+				continue
+			}
+			at := len(of)
+			for at > 0 && v > s.z[of[at-1]] {
+				at--
+			}
+			if of = slices.Insert(of, at, a); len(of) > n {
+				of = of[:n]
+			}
+			if len(of) == n {
+				least = s.z[of[n-1]]
+			}
+		}
+		top[i] = of
+	}
+	return top, nil
+}
+
 // without takes entries out, by their places in order, and returns the others.
 func without(z []float64, gone []int) []float64 {
 	if len(gone) == 0 {

@@ -48,8 +48,14 @@ func (s *Server) list(k *work, p *policyfile.Policy, pi, scores []float64) error
 		}
 		return reads
 	}
-	if f := p.File(); len(f.Components) == 1 && f.Components[0].Kind == policyfile.Softmax {
+	f := p.File()
+	if len(f.Components) == 1 && f.Components[0].Kind == policyfile.Softmax {
 		return s.plackettLuce(k, p, pi, scores, values, enter, take)
+	}
+	if f.Numbers == nil && !slices.ContainsFunc(f.Components, func(c policyfile.Component) bool {
+		return c.Kind != policyfile.ArgMax
+	}) {
+		return s.largest(k, p, len(pi), values, enter, take)
 	}
 	for l := range q.slots {
 		enter(l)
@@ -91,6 +97,42 @@ func (s *Server) plackettLuce(k *work, p *policyfile.Policy, sums, scores, value
 		weight := math.Exp(scores[a] - top)
 		take(a, (1-floor)*weight/left+floor/float64(len(sums)-l))
 		left -= weight
+	}
+	return nil
+}
+
+// largest draws the slots of a mixture of argmax policies. It scores the n actions once, and again for a slot that the
+// policy reads.
+func (s *Server) largest(k *work, p *policyfile.Policy, n int, values []float64, enter func(l int) bool,
+	take func(a int, chance float64)) (err error) {
+	f, r, top := p.File(), s.rand, [][]int(nil)
+	left := func(c int) int { // what component c plays
+		return top[c][slices.IndexFunc(top[c], func(a int) bool { return !slices.Contains(k.places, a) })]
+	}
+	for l := range k.req.slots {
+		if enter(l) || l == 0 {
+			if top, err = p.Largest(values, k.req.set, k.req.slots); err != nil {
+				return fmt.Errorf("context: %w", err)
+			}
+		}
+		a, chance, even := -1, 0., r.Float64() < f.Floor
+		for u, c := r.Float64(), 0; !even && c < len(top) && u >= 0; c++ {
+			a = left(c)
+			u -= f.Components[c].Weight
+		}
+		for even && (a < 0 || slices.Contains(k.places, a)) {
+			a = r.IntN(n)
+		}
+		for c := range top {
+			switch {
+			case left(c) != a:
+			case len(top) == 1:
+				chance = 1
+			default:
+				chance += f.Components[c].Weight
+			}
+		}
+		take(a, (1-f.Floor)*chance+f.Floor/float64(n-l))
 	}
 	return nil
 }

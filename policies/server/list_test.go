@@ -16,12 +16,14 @@ import (
 // A list has for each slot the propensity that the policy has among what the slots above left, in the context of the
 // slot; and lists are drawn by these: counts of all lists of two slots agree.
 func TestLists_HaveThePropensityOfEachSlot(t *testing.T) {
-	t.Run("of a policy that reads no slot", func(t *testing.T) { testLists(t, false) })
-	t.Run("of a policy that reads the slot", func(t *testing.T) { testLists(t, true) })
+	for parts, of := range []string{"softmax", "argmax", "mixture"} {
+		t.Run("of a "+of+" policy that reads no slot", func(t *testing.T) { testLists(t, false, parts) })
+		t.Run("of a "+of+" policy that reads the slot", func(t *testing.T) { testLists(t, true, parts) })
+	}
 }
 
-// knows makes a policy one that reads the first slot, or does not.
-func knows(t testing.TB, reads bool) func(f *policyfile.File) {
+// knows makes a policy one that reads the first slot, or does not, and a mixture of so many argmax policies; 0: a softmax.
+func knows(t testing.TB, reads bool, parts int) func(f *policyfile.File) {
 	return func(f *policyfile.File) {
 		e, err := features.New(features.Encoder{Names: []string{"f0", "f1", map[bool]string{false: "f2", true: "slot=1"}[reads],
 			"f3"}, Scale: []float64{1, 1, 1, 1}, Intercept: true})
@@ -38,11 +40,25 @@ func knows(t testing.TB, reads bool) func(f *policyfile.File) {
 			c.Weights[j] = c.Weights[j][:e.Dim()]
 		}
 		f.Floor = 0.1
+		for m := range parts {
+			one := *c
+			one.Kind, one.Weight, one.Weights = policyfile.ArgMax, 1/float64(parts), nil
+			if parts == 2 {
+				one.Weight = []float64{.3, .7}[m]
+			}
+			for j := range c.Weights {
+				one.Weights = append(one.Weights, slices.Clone(c.Weights[(j+m)%len(c.Weights)]))
+			}
+			f.Components = append(f.Components, one)
+		}
+		if parts > 0 {
+			f.Components = f.Components[1:]
+		}
 	}
 }
 
-func testLists(t *testing.T, reads bool) {
-	p := shopPolicy(t, 4, knows(t, reads))
+func testLists(t *testing.T, reads bool, parts int) {
+	p := shopPolicy(t, 4, knows(t, reads, parts))
 	s, _ := testServer(t, p, Config{})
 	type list struct {
 		ID    string    `json:"decision_id"`
