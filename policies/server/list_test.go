@@ -82,7 +82,7 @@ func testLists(t *testing.T, reads bool, parts int) {
 				t.Fatal(err)
 			}
 			at := slices.Index(left, name)
-			if joint *= dst[at]; !(math.Abs(dst[at]-got.P[l]) <= 1e-12) {
+			if joint *= dst[at]; !(math.Abs(dst[at]-got.P[l]) <= 1e-12) || parts > 0 && dst[at] != got.P[l] {
 				t.Fatalf("list %v, slot %d: propensity %v, want %v", got.Slots, l+1, got.P[l], dst[at])
 			}
 			left = slices.Delete(left, at, at+1)
