@@ -2,7 +2,6 @@ package train
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -70,58 +69,6 @@ func Evaluate(pol policies.Policy, q policies.Posterior, x logs.Contexts, labels
 	if len(perDraw) > 0 {
 		rw.SE /= float64(len(perDraw[0]))
 	}
-	return rw
-}
-
-// MostListed is the most actions of data sets that [EvaluateLists] takes: it goes through all sets of them.
-const MostListed = 16
-
-// EvaluateLists computes what the lists of a policy without a posterior earn on labelled examples, exactly, as
-// [logs.ListsFromLabels] rewards them: the mean of Σ_l π(y_i at l|x_i)·[logs.Examined](l). The probability of a label at a
-// slot is a sum over the sets of actions that may stand above. Reward.Sampled is of one list drawn for each example.
-func EvaluateLists(pol policies.Policy, q policies.Posterior, x logs.Contexts, labels []uint8, slots int,
-	seed uint64) (rw Reward) {
-	k, draws := q.Actions, Stream(seed, "evaluation actions")
-	reach := make([]float64, 1<<k) // the probability that the slots above show a set of actions, by set
-	pi, left := make([]float64, k), make([]float64, k)
-	logs.Scores(x, nil, q.Mu, k, func(i int, scores []float64) {
-		y, u := int(labels[i]), draws.Float64()
-		clear(reach)
-		reach[0] = 1
-		for set, p := range reach {
-			l := bits.OnesCount(uint(set)) + 1
-			if p == 0 || l > slots {
-				continue
-			}
-			left = left[:0]
-			for a, s := range scores {
-				if set>>a&1 == 0 {
-					left = append(left, s)
-				}
-			}
-			pi := pi[:len(left)]
-			pol.At(pi, left, 0, nil)
-			for a := range k {
-				switch {
-				case set>>a&1 != 0:
-					continue
-				case a != y:
-					reach[set|1<<a] += p * pi[0]
-				default:
-					rw.Mean += p * pi[0] * logs.Examined(l)
-					if drawn := u < 0; !drawn {
-						if u -= p * pi[0]; u < 0 {
-							rw.Sampled += logs.Examined(l)
-						}
-					}
-				}
-				pi = pi[1:]
-			}
-		}
-	})
-	rw.Mean /= float64(x.Len())
-	rw.Sampled /= float64(x.Len())
-	rw.AtMean = rw.Mean
 	return rw
 }
 

@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -146,19 +145,6 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int, slots 
 			}
 		}
 	})
-}
-
-// placeInList is the place of a slot's action among what the first slot of its list offers: each slot offers what the
-// one above does, in its order, but for what that one shows.
-func placeInList(l *logs.Log, slots []int) int {
-	last := len(slots) - 1
-	place := l.Chosen(slots[last])
-	for _, r := range slices.Backward(slots[:last]) {
-		if place >= l.Chosen(r) {
-			place++
-		}
-	}
-	return place
 }
 
 // feedElements is about how many elements of the inputs a thread writes at a time, feedRows how many rows at most.

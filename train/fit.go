@@ -251,61 +251,6 @@ func (f *fitting) compile(rows int) (*graph.Program, error) {
 	return p.Graph().Compile(f.Objective(p), graph.Threads(f.Threads))
 }
 
-// slotsOf is how many slots each list of the log has, if they can be learned from as lists: all have as many, in one
-// context and from one set each, and the objective needs no other probabilities. 0: slots are rows of their own.
-func (f *fitting) slotsOf() int {
-	slots := uniformLists(f.log)
-	if slots < 2 {
-		return 0
-	}
-	p, err := objectives.New(f.items.setup(f.log, objectives.Setup{N: f.log.Len(), Delta: f.Delta, Slots: slots,
-		Policy: f.Config.Policy, Weight: f.Weight, Prior: f.Prior, Representation: f.Representation,
-		Params: &objectives.Params{Dtype: f.Dtype, Mu: graph.NewParam("mu", f.Dtype, f.Prior.Mean, f.k, f.m)}}), 1)
-	if err != nil || f.Objective(p).Err() != nil {
-		return 0
-	}
-	return slots
-}
-
-// uniformLists is the number of slots of each list, 0 if they differ, or have contexts or sets of their own.
-func uniformLists(log *logs.Log) int {
-	if log.Lists == nil || !log.Sets() || log.Propensity == nil {
-		return 0
-	}
-	starts := log.Lists.Starts()
-	slots := starts[1]
-	for i, first := range starts[:len(starts)-1] {
-		if starts[i+1]-first != slots {
-			return 0
-		}
-		for r := first + 1; r < first+slots; r++ {
-			if log.Context(r) != log.Context(first) || log.Lists.Slot[r] != log.Lists.Slot[r-1]+1 || !offersTheRest(log, r) {
-				return 0
-			}
-		}
-	}
-	return slots
-}
-
-// offersTheRest reports that a row offers what the one above does, in its order, but for what that one shows.
-func offersTheRest(log *logs.Log, r int) bool {
-	if log.Options(r) != log.Options(r-1)-1 {
-		return false
-	}
-	gone := log.Chosen(r - 1)
-	for j := range log.Options(r) {
-		at := j
-		if j >= gone {
-			at++
-		}
-		a, item := log.Option(r, j)
-		if above, its := log.Option(r-1, at); a != above || item != its {
-			return false
-		}
-	}
-	return true
-}
-
 // epoch takes a step on each minibatch of the log, and sums up what they gave if Config.Epoch is to know.
 func (f *fitting) epoch(ctx context.Context, number int) (sums epochSums, err error) {
 	n := len(f.order)
@@ -341,20 +286,6 @@ func (f *fitting) epoch(ctx context.Context, number int) (sums epochSums, err er
 		}
 	}
 	return sums, nil
-}
-
-// rowsOf are the rows of lists, or the rows themselves.
-func (f *fitting) rowsOf(lists []int) []int {
-	if f.slots == 0 {
-		return lists
-	}
-	f.listed = f.listed[:0]
-	for _, i := range lists {
-		for l := range f.slots {
-			f.listed = append(f.listed, i*f.slots+l)
-		}
-	}
-	return f.listed
 }
 
 // posterior is the one that the parameters stand for.

@@ -120,26 +120,6 @@ func SplitPrior(n int, share float64, seed uint64) (prior, rest []int, err error
 	return order[:m], order[m:], nil
 }
 
-// splitLists divides the rows of a log as SplitPrior does, and lists as wholes.
-func splitLists(log *logs.Log, share float64, seed uint64) (prior, rest []int, err error) {
-	if log.Lists == nil {
-		return SplitPrior(log.Len(), share, seed)
-	}
-	starts := log.Lists.Starts()
-	if prior, rest, err = SplitPrior(len(starts)-1, share, seed); err != nil {
-		return nil, nil, err
-	}
-	slots := func(lists []int) (rows []int) {
-		for _, i := range lists {
-			for r := starts[i]; r < starts[i+1]; r++ {
-				rows = append(rows, r)
-			}
-		}
-		return rows
-	}
-	return slots(prior), slots(rest), nil
-}
-
 // learner is a way to learn the mean of a prior.
 type learner struct {
 	name      string

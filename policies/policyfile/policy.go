@@ -209,23 +209,7 @@ func (p *Policy) Largest(values []float64, o *Offered, n int) ([][]int, error) {
 		if a := simd.NonFinite(s.z); a >= 0 {
 			return nil, fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), s.z[a])
 		}
-		of, least := make([]int, 0, n+1), math.Inf(-1)
-		for a, v := range s.z {
-			if v <= least {
-				continue
-			}
-			at := len(of)
-			for at > 0 && v > s.z[of[at-1]] {
-				at--
-			}
-			if of = slices.Insert(of, at, a); len(of) > n {
-				of = of[:n]
-			}
-			if len(of) == n {
-				least = s.z[of[n-1]]
-			}
-		}
-		top[i] = of
+		top[i] = Top(make([]int, n), s.z, s.z)
 	}
 	return top, nil
 }

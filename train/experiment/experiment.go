@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -52,16 +50,6 @@ type taskKey struct {
 }
 
 func keyOf(r train.Run) taskKey { return taskKey{r.Dataset, r.Eta0, r.Seed, r.Limit} }
-
-// listsOf is the name of a data set, and how many slots the lists have that its examples are shown, see
-// [logs.ListsFromLabels]; 0: an action each.
-func listsOf(dataset string) (name string, slots int) {
-	name, text, _ := strings.Cut(dataset, ":")
-	if slots, err := strconv.Atoi(text); err == nil && slots > 0 {
-		return name, slots
-	}
-	return dataset, 0
-}
 
 // once returns the value of a key of m. The first call for a key computes the value by f.
 func once[K comparable, T any](e *Runner, m *map[K]func() (T, error), key K, f func() (T, error)) (T, error) {
@@ -145,7 +133,7 @@ func (e *Runner) task(ctx context.Context, key taskKey) (*Task, error) {
 
 // Data opens a data set, or returns it again.
 func (e *Runner) Data(name string) (*dataset.Data, error) {
-	name, _ = listsOf(name)
+	name, _ = ListsOf(name)
 	return once(e, &e.data, name, func() (*dataset.Data, error) { return dataset.Open(name, e.DataDir) })
 }
 
@@ -209,14 +197,6 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	}
 	evaluate(c.Policy, q, test)
 	return rec, nil
-}
-
-// rewardOf is what a policy earns on the test set, by actions or by lists.
-func rewardOf(t *Task, r train.Run, p policies.Policy, q policies.Posterior, test logs.Contexts) train.Reward {
-	if _, slots := listsOf(r.Dataset); slots > 0 {
-		return train.EvaluateLists(p, q, test, t.Data.Test.Labels, slots, r.Seed)
-	}
-	return train.Evaluate(p, q, test, t.Data.Test.Labels, r.Seed)
 }
 
 func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Config,

@@ -218,39 +218,6 @@ func Key(r train.Run) string {
 	return string(b)
 }
 
-// listed are the runs of one problem that can learn lists, where the data set has them.
-func listed(lib library.Library, data string, runs []train.Run, left func(what string, why error)) (can []train.Run,
-	err error) {
-	if _, slots := listsOf(data); slots == 0 {
-		return runs, nil
-	}
-	for _, r := range runs {
-		p, err := lib.Policy(r.Policy)
-		if err != nil {
-			return nil, err
-		}
-		why := ""
-		switch {
-		case p.Make(0, nil, false).HasPosterior():
-			why = "under a posterior the slots of a list are not drawn one after the other: take a softmax policy"
-		case r.PriorSplit > 0 && !p.Plays:
-			why = "its policy has no posterior, and lists no use for the rows of setting prior-split"
-		default:
-			can = append(can, r)
-			continue
-		}
-		err = &objectives.UnfitError{Reason: data + ": " + why}
-		if left == nil {
-			return nil, fmt.Errorf("%s: %w", what(r), err)
-		}
-		left(what(r), err)
-	}
-	if len(can) == 0 && len(runs) > 0 {
-		return nil, fmt.Errorf("nothing is left to run on %s: objectives of softmax policies, and certified, can", data)
-	}
-	return can, nil
-}
-
 // representable says why a policy cannot have a representation: one with a posterior needs rows
 // of their own that learn it, others learn it along.
 func representable(posterior, split bool) error {

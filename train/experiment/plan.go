@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"opl/train"
-	"opl/train/dataset"
 	"opl/train/library"
 )
 
@@ -64,16 +63,6 @@ func (e *Runner) rows(r train.Run, known map[taskKey]int) (int, error) {
 	}
 	known[key] = len(log) * max(1, slots)
 	return known[key], nil
-}
-
-// slotsOf is how many slots the lists of a data set have, 0 where it has none.
-func slotsOf(name string, d *dataset.Data) (int, error) {
-	_, slots := listsOf(name)
-	if slots == 1 || slots >= d.Classes || slots > 0 && d.Classes > train.MostListed {
-		return 0, &train.SettingError{Key: "dataset", Reason: fmt.Sprintf("%s: it has %d classes: want lists of 2 to %d "+
-			"slots, of at most %d classes", name, d.Classes, d.Classes-1, train.MostListed)}
-	}
-	return slots, nil
 }
 
 // Work guesses how many seconds a run trains on a log of n rows, from the kind of

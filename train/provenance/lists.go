@@ -302,22 +302,24 @@ func (s *Lists) compared(rows []int, clusters []int32) (f inspect.Finding, ok bo
 	if s.whole || s.Assume == certify.NoAssumption {
 		return f, false
 	}
-	n := float64(len(rows))
+	type said struct{ by, weight, reward float64 } // A_i, w_i and R_i
+	all, n := make([]said, len(rows)), float64(len(rows))
 	var by, reward, squared, most float64 // sums, and the largest that a list may earn
-	for _, i := range rows {
-		r := -s.List(s.Assume, i, 1).Cost
-		by, reward, squared = by-s.List(s.Assume, i, 1).X, reward+r, squared+r*r
+	for j, i := range rows {
+		x := s.List(s.Assume, i, 1)
+		l := said{-x.X, s.List(certify.NoAssumption, i, 1).Weight, -x.Cost}
+		all[j], by, reward, squared = l, by+l.by, reward+l.reward, squared+l.reward*l.reward
 		most = max(most, floats.Sum(s.Alpha(s.Starts[i+1]-s.Starts[i])))
 	}
 	v, mean := by/n, reward/n
 	spread := (squared/n - mean*mean) * max(0, v*(most-v)) / (mean * (most - mean)) // variance of R_i, at mean v
 	var sum, without, weight, largest, seen, floor, square float64
 	terms := map[int32]float64{}
-	for _, i := range rows {
-		w, r := s.List(certify.NoAssumption, i, 1).Weight, -s.List(s.Assume, i, 1).Cost
-		sum, without, weight, largest = sum+w*(v-r), without+w*r, weight+w, max(largest, w*math.Abs(v-r))
-		seen, floor = seen+w*w*(v-r)*(v-r), floor+w*w*spread
-		terms[clusters[i]] += -s.List(s.Assume, i, 1).X - v + w*(v-r)
+	for j, l := range all {
+		t := l.weight * (v - l.reward)
+		sum, without, weight, largest = sum+t, without+l.weight*l.reward, weight+l.weight, max(largest, math.Abs(t))
+		seen, floor = seen+t*t, floor+l.weight*l.weight*spread
+		terms[clusters[rows[j]]] += l.by - v + t
 	}
 	for _, t := range terms {
 		square += t * t

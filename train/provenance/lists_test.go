@@ -375,3 +375,21 @@ func TestLists_DoubtWhatFlattersAPolicy(t *testing.T) {
 		}
 	}
 }
+
+// A sound assumption is not doubted because few lists of an argmax policy have large joint weights.
+func TestLists_DoubtNoSoundAssumptionOfAnArgmaxPolicy(t *testing.T) {
+	w := lists.All()[0]
+	w.K = 8
+	doubted := 0
+	for seed := range uint64(40) {
+		log := listLog(t, w, 250, seed, logs.Options{Assume: string(certify.Cascade)})
+		s, _ := stated(t, w, log, func(v lists.Visit, left []int, _ int) []float64 { return largest(v.Attraction, left) })
+		if strings.Contains(strings.Join(s.Doubts, "\n"), "the assumption flatters the policy") {
+			doubted++
+		}
+		log.Close()
+	}
+	if doubted > 1 {
+		t.Errorf("%d of 40 logs are doubted", doubted)
+	}
+}

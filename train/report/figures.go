@@ -327,10 +327,10 @@ func distinctNames(pts []Point, of func(Point) string) []string {
 
 // datasetName is how a data set is called in titles.
 func datasetName(s string) string {
-	name, slots, lists := strings.Cut(s, ":")
+	name, slots := experiment.ListsOf(s)
 	name = cmp.Or(map[string]string{"mnist": "MNIST", "fashion": "FashionMNIST"}[name], name)
-	if lists {
-		name += ", lists of " + slots
+	if slots > 0 {
+		name += fmt.Sprint(", lists of ", slots)
 	}
 	return name
 }

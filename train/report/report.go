@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"opl/train"
+	"opl/train/experiment"
 	"opl/train/provenance"
 	"opl/train/report/table"
 )
@@ -391,7 +392,7 @@ func legend(gs []*group, apart bool) (notes []string) {
 	for _, g := range gs {
 		certificate = cmp.Or(certificate, g.Certificate)
 	}
-	if name := datasetName(gs[0].Dataset); strings.Contains(name, "lists") {
+	if _, slots := experiment.ListsOf(gs[0].Dataset); slots > 0 {
 		notes = append(notes, "reward: the probability that a list is clicked, 1/l where slot l shows the label, "+
 			"so that cascade holds; n: slots")
 	}

@@ -38,6 +38,20 @@ func records() []train.Record {
 	return []train.Record{logging, learned, own}
 }
 
+func TestReport_CountsEachVerdictOfSeveralSeeds(t *testing.T) {
+	var recs []train.Record
+	for seed, v := range []provenance.Verdict{provenance.Better, provenance.Doubted, provenance.Better} {
+		r := records()[2]
+		c := *r.Certificate
+		c.Verdict, r.Seed, r.Certificate = v, uint64(seed), &c
+		recs = append(recs, r)
+	}
+	var b strings.Builder
+	if err := report.Write(&b, table.Text, recs); err != nil || !strings.Contains(b.String(), "2× better, 1× doubted") {
+		t.Errorf("%v: %s", err, &b)
+	}
+}
+
 func TestReport_GivesTheGoldenFiles(t *testing.T) {
 	seeds := records()
 	for _, r := range records() {
