@@ -2,6 +2,7 @@ package portable
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,10 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"opl/policies/features"
+	"opl/policies/numeric"
 	"opl/policies/policyfile"
 	"opl/testdata/long"
 )
@@ -23,8 +26,11 @@ var hostile = []string{"O'Brien", `'); DROP TABLE t; --`, `back\slash`, "new\nli
 
 const odd = `we"ird "); x` // the name of a column
 
+// doses are numbers of which neighbouring bins are played together, and one has a probability of its own.
+var doses = &numeric.Actions{Edges: []float64{-1000, -999.7, -999, 1e6, 1e6 + 1, 2e6}, Atoms: []float64{.1}, Window: 2}
+
 // drawn is a policy of random trees over hostile names, and rows for it.
-func drawn(t *testing.T, seed uint64, components int, floor float64) *policyfile.Policy {
+func drawn(t *testing.T, seed uint64, components int, floor float64, numbers *numeric.Actions) *policyfile.Policy {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
 	e := features.Encoder{Impute: seed%2 == 0, Intercept: true}
@@ -47,23 +53,38 @@ func drawn(t *testing.T, seed uint64, components int, floor float64) *policyfile
 		t.Fatal(err)
 	}
 	f := &policyfile.File{Actions: []string{"mail", `c'all"\`, "none; --"}, Floor: floor, RewardMax: 1,
-		History: policyfile.History{Known: true}}
+		History: policyfile.History{Known: true}, Numbers: numbers}
+	if numbers != nil {
+		f.Actions = numbers.Names()
+	}
+	k := len(f.Actions)
+	outputs := []int{0, 1, k - 1}
 	for range components {
-		forest := &features.Forest{In: encoder.Dim(), Base: []float64{0, .1, 0}}
-		for o := range f.Actions {
+		forest := &features.Forest{In: encoder.Dim(), Base: make([]float64, k)}
+		forest.Base[1] = .1
+		for _, o := range outputs {
 			first := len(forest.Feature)
 			grow(r, forest, encoder, 2+r.IntN(2))
 			forest.Outputs = append(forest.Outputs, int32(o))
 			forest.Sizes = append(forest.Sizes, int32(len(forest.Feature)-first))
 		}
 		f.Components = append(f.Components, policyfile.Component{Weight: 1 / float64(components), Kind: policyfile.ArgMax,
-			Encoder: encoder, Layers: []features.Layer{{Trees: forest}}, Weights: policyfile.Matrix{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}})
+			Encoder: encoder, Layers: []features.Layer{{Trees: forest}}, Weights: identity(k)})
 	}
 	p, err := policyfile.New(f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+func identity(k int) policyfile.Matrix {
+	m := make(policyfile.Matrix, k)
+	for a := range m {
+		m[a] = make([]float64, k)
+		m[a][a] = 1
+	}
+	return m
 }
 
 // grow adds a random tree.
@@ -140,8 +161,9 @@ func cases(t *testing.T) (all []policyCase) {
 		for _, c := range []struct {
 			components int
 			floor      float64
-		}{{1, 0}, {1, .05}, {2, .1}} {
-			p := drawn(t, seed, c.components, c.floor)
+			numbers    *numeric.Actions
+		}{{1, 0, nil}, {1, .05, nil}, {2, .1, nil}, {2, 0, nil}, {1, 0, doses}, {2, .1, doses}} {
+			p := drawn(t, seed, c.components, c.floor, c.numbers)
 			tree, err := New(p)
 			if err != nil {
 				t.Fatal(err)
@@ -152,23 +174,32 @@ func cases(t *testing.T) (all []policyCase) {
 	return all
 }
 
-// chosen is the action for a uniform draw, and its propensity, by the policy file.
-func (c policyCase) chosen(t *testing.T, x map[string]any, u float64) (action string, pi float64) {
+// chosen is the action for a uniform draw, and its propensity, by the policy file; of numbers the number, its density
+// and its propensity, nil for none.
+func (c policyCase) chosen(t *testing.T, x map[string]any, u float64) answer {
 	t.Helper()
 	all := make([]float64, c.Len())
 	if err := c.Propensities(all, values(x)); err != nil {
 		t.Fatal(err)
 	}
-	var sum float64
+	var sum, before float64
 	last := 0
 	for a, v := range all {
 		if v > 0 {
-			if sum, last = sum+v, a; u < sum {
+			if sum, before, last = sum+v, sum, a; u < sum {
 				break
 			}
 		}
 	}
-	return c.Name(last), all[last]
+	of := c.File().Numbers
+	switch {
+	case of == nil:
+		return answer{c.Name(last), all[last]}
+	case last < of.Bins():
+		number, density := of.Draw(last, all[last], (u-before)/all[last])
+		return answer{number, density, nil}
+	}
+	return answer{of.Center(last), nil, all[last]}
 }
 
 // sample is a row of the test, in JSON for programs of other languages.
@@ -177,9 +208,15 @@ type sample struct {
 	U float64        `json:"u"`
 }
 
-type answer struct {
-	Action     string  `json:"action"`
-	Propensity float64 `json:"propensity"`
+type answer []any
+
+// is reports that an answer is another but for rounding; none is 0 in Go.
+func (a answer) is(b answer) bool {
+	return slices.EqualFunc(a, b, func(x, y any) bool {
+		v, one := cmp.Or(x, any(0.)).(float64)
+		w, other := cmp.Or(y, any(0.)).(float64)
+		return x == y || one && other && math.Abs(v-w) <= 1e-12*max(1, math.Abs(w))
+	})
 }
 
 // TestExports_AnswerAsThePolicyFile runs what is exported, on 10⁵ rows: Go by the go tool, Python and SQL in SQLite
@@ -197,7 +234,7 @@ func TestExports_AnswerAsThePolicyFile(t *testing.T) {
 		rows, want := make([]sample, n), make([]answer, n)
 		for i := range rows {
 			rows[i] = sample{context(r), r.Float64()}
-			want[i].Action, want[i].Propensity = c.chosen(t, rows[i].X, rows[i].U)
+			want[i] = c.chosen(t, rows[i].X, rows[i].U)
 		}
 		dir := t.TempDir()
 		data, err := json.Marshal(rows)
@@ -215,12 +252,12 @@ func TestExports_AnswerAsThePolicyFile(t *testing.T) {
 				t.Fatalf("%s: %s: %d answers, %v: %.2000s", c.name, how, len(got), err, out)
 			}
 			for i, g := range got {
-				if g.Action != want[i].Action || math.Abs(g.Propensity-want[i].Propensity) > 1e-12 {
+				if !g.is(want[i]) {
 					t.Fatalf("%s: %s: row %v: %+v, want %+v", c.name, how, rows[i], g, want[i])
 				}
 			}
 		}
-		if i%6 == 1 { // compiled
+		if i%12 == 1 || i == 4 || i == 11 { // compiled
 			check("go", goRun(t, dir, c.tree), nil)
 		}
 		if python == "" {
@@ -252,7 +289,7 @@ import policy
 def context(x):  # what is missing is so in three ways
     return {k: (float("nan") if k == "amount" and v is None else v) for k, v in x.items() if v is not None or k != "city"}
 out = [policy.choose(context(r["x"]), r["u"]) for r in json.load(open(sys.argv[1] + "/rows.json"))]
-print(json.dumps([{"action": a, "propensity": p} for a, p in out]))
+print(json.dumps(out))
 `
 
 const runSQL = `import json, sqlite3, sys
@@ -264,7 +301,7 @@ db.execute("create table t (n integer, u real, %s)" % ", ".join(quote(c) + (" te
 db.executemany("insert into t values (%s)" % ", ".join("?" * (len(columns) + 2)),
     [[n, r["u"]] + [r["x"][c] for c in columns] for n, r in enumerate(rows)])
 out = db.execute("select " + open(sys.argv[1] + "/policy.sql", newline="").read() + " from t order by n").fetchall()
-print(json.dumps([{"action": r[0], "propensity": r[1] if len(r) > 1 else 1} for r in out]))
+print(json.dumps([r if len(r) > 1 else (r[0], 1) for r in out]))
 `
 
 const runGo = `package main
@@ -288,10 +325,10 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	var out []map[string]any
+	var out [][]any
 	for _, r := range rows {
 		action, p := policy.Choose(r.X, r.U)
-		out = append(out, map[string]any{"action": action, "propensity": p})
+		out = append(out, []any{action, p})
 	}
 	json.NewEncoder(os.Stdout).Encode(out)
 }
@@ -303,7 +340,11 @@ func goRun(t *testing.T, dir string, tree *Tree) []byte {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "go.mod"), "module exported\n\ngo 1.21\n")
-	write(t, filepath.Join(dir, "main.go"), runGo)
+	main := runGo
+	if tree.Numbers != nil {
+		main = strings.ReplaceAll(main, "action, p", "action, density, p")
+	}
+	write(t, filepath.Join(dir, "main.go"), main)
 	write(t, filepath.Join(dir, "policy", "policy.go"), text(t, tree, "go"))
 	c := exec.Command("go", "run", ".")
 	c.Dir = dir

@@ -16,7 +16,7 @@ func (t *Tree) sql(b *strings.Builder, draw string) error {
 		}
 	}
 	fmt.Fprintf(b, "-- opl policy %s: a select list in standard SQL, for SELECT … FROM a table of contexts.\n", t.Hash)
-	if !t.Random() {
+	if !t.Random() && t.Numbers == nil {
 		t.cases(b, func(n *Node) { b.WriteString(quoted(t.likely(n), '\'')) })
 		b.WriteString(" AS \"action\"\n")
 		return nil
@@ -29,20 +29,37 @@ func (t *Tree) sql(b *strings.Builder, draw string) error {
 		return r
 	}, u)
 	fmt.Fprintf(b, "-- Column %s is a uniform draw in [0, 1), drawn once for each row and kept.\n", comment)
-	drawn := func(of func(a int, pi float64) string) func(n *Node) {
-		return func(n *Node) {
-			steps, last := cumulated(n.Propensities)
-			b.WriteString("CASE")
-			for _, s := range steps {
-				fmt.Fprintf(b, " WHEN %s < %s THEN %s", u, number(s.below), of(s.action, n.Propensities[s.action]))
+	column := func(name string, of func(s step) string) {
+		t.cases(b, func(n *Node) {
+			steps := cumulated(n.Propensities)
+			last := len(steps) - 1
+			if last == 0 {
+				b.WriteString(of(steps[0]))
+				return
 			}
-			fmt.Fprintf(b, " ELSE %s END", of(last, n.Propensities[last]))
-		}
+			b.WriteString("CASE")
+			for _, s := range steps[:last] {
+				fmt.Fprintf(b, " WHEN %s < %s THEN %s", u, number(s.below), of(s))
+			}
+			fmt.Fprintf(b, " ELSE %s END", of(steps[last]))
+		})
+		fmt.Fprintf(b, " AS %s", quoted(name, '"'))
 	}
-	t.cases(b, drawn(func(a int, _ float64) string { return quoted(t.Actions[a], '\'') }))
-	b.WriteString(" AS \"action\",\n")
-	t.cases(b, drawn(func(_ int, pi float64) string { return number(pi) }))
-	b.WriteString(" AS \"propensity\"\n")
+	if t.Numbers == nil {
+		column("action", func(s step) string { return quoted(t.Actions[s.action], '\'') })
+	} else {
+		column("action", func(s step) string { return t.sqlNumber(s, u) })
+		b.WriteString(",\n")
+		column("density", t.sqlDensity)
+	}
+	b.WriteString(",\n")
+	column("propensity", func(s step) string {
+		if t.Numbers != nil && s.action < t.Numbers.Bins() {
+			return "NULL"
+		}
+		return number(s.p)
+	})
+	b.WriteString("\n")
 	return nil
 }
 
@@ -86,22 +103,22 @@ func quoted(s string, quote byte) string {
 	return q + strings.ReplaceAll(s, q, q+q) + q
 }
 
-// step is an action that is drawn below a number, and not below those before.
+// step is an action that is played for draws in [from, below), with probability p.
 type step struct {
-	action int
-	below  float64
+	action         int
+	from, below, p float64
 }
 
 // cumulated divides [0, 1) among the actions that have a propensity, in their order; the last takes the rest.
-func cumulated(pi []float64) (steps []step, last int) {
+func cumulated(pi []float64) (steps []step) {
 	var sum float64
 	for a, v := range pi {
 		if v > 0 {
+			steps = append(steps, step{a, sum, sum + v, v})
 			sum += v
-			steps = append(steps, step{a, sum})
 		}
 	}
-	return steps[:len(steps)-1], steps[len(steps)-1].action
+	return steps
 }
 
 // each visits the nodes that ask.

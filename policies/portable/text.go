@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"opl/policies/numeric"
 )
 
 // Formats returns the names of the formats that [Tree.Write] writes.
@@ -15,6 +17,9 @@ func Formats() []string { return []string{"text", "sql", "json", "python", "go",
 func (t *Tree) Write(w io.Writer, format, draw string) error {
 	var b strings.Builder
 	var err error
+	if t.Numbers != nil {
+		t = t.joined()
+	}
 	switch format {
 	case "text":
 		t.text(&b)
@@ -81,10 +86,10 @@ func (c Condition) words(holds bool) string {
 // plays says what a leaf plays: the action, or, where not only the floor makes others possible, what they are drawn
 // with.
 func (t *Tree) plays(n *Node) string {
-	likely, floor := t.likely(n), t.Floor/float64(len(t.Actions))
+	likely := t.likely(n)
 	var all []string
 	for a, v := range n.Propensities {
-		if v > floor+1e-12 {
+		if v > t.floors[a]+1e-12 {
 			all = append(all, fmt.Sprintf("%s %.3g", name(t.Actions[a]), v))
 		}
 	}
@@ -95,7 +100,11 @@ func (t *Tree) plays(n *Node) string {
 }
 
 func (t *Tree) text(b *strings.Builder) {
-	if t.Floor > 0 {
+	if of := t.Numbers; t.Floor > 0 && of != nil {
+		low, high := of.Range()
+		fmt.Fprintf(b, "with probability %s any number from %s to %s; else\n\n", number(t.Floor), number(low),
+			number(high))
+	} else if t.Floor > 0 {
 		fmt.Fprintf(b, "with probability %s any of the %d actions, all alike; else\n\n", number(t.Floor),
 			len(t.Actions))
 	}
@@ -155,11 +164,12 @@ func (t *Tree) json(b *strings.Builder) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(struct {
-		Policy  string    `json:"policy"`
-		Actions []string  `json:"actions"`
-		Floor   float64   `json:"floor"`
-		Tree    *jsonNode `json:"tree"`
-	}{t.Hash, t.Actions, t.Floor, of(t.Root)})
+		Policy  string           `json:"policy"`
+		Actions []string         `json:"actions"`
+		Numbers *numeric.Actions `json:"numbers,omitempty"`
+		Floor   float64          `json:"floor"`
+		Tree    *jsonNode        `json:"tree"`
+	}{t.Hash, t.Actions, t.Numbers, t.Floor, of(t.Root)})
 }
 
 // dot is the tree for Graphviz.

@@ -11,16 +11,19 @@ import (
 	"strings"
 
 	"opl/policies/features"
+	"opl/policies/numeric"
 	"opl/policies/policyfile"
 	"opl/policies/propensity"
 )
 
 // Tree is a policy as questions about columns as they are logged, with propensities at its leaves.
 type Tree struct {
-	Actions []string // names, in the order of the propensities
-	Floor   float64  // ε, which the leaves' propensities include
-	Hash    string   // of the policy's file
-	Root    *Node    // the first question, or the only leaf
+	Actions []string         // names, in the order of the propensities
+	Floor   float64          // ε, which the leaves' propensities include
+	Hash    string           // of the policy's file
+	Root    *Node            // the first question, or the only leaf
+	Numbers *numeric.Actions // that the actions stand for; nil: none
+	floors  []float64        // what ε alone gives each action
 }
 
 // Node is a leaf, or a condition and what follows where it holds and where it does not.
@@ -75,7 +78,11 @@ func New(p *policyfile.Policy) (*Tree, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	return &Tree{f.Actions, f.Floor, p.Hash(), root}, nil
+	t := &Tree{Actions: f.Actions, Floor: f.Floor, Hash: p.Hash(), Root: root, Numbers: f.Numbers}
+	for range f.Actions {
+		t.floors = append(t.floors, f.Floor/float64(len(f.Actions)))
+	}
+	return t, nil
 }
 
 // fact is what is known of a column on the way to a node.

@@ -269,7 +269,7 @@ func (b *builder) fill(ctx context.Context, rd reader) (err error) {
 		}
 		if err != nil {
 			if b.o.BadRows == "" {
-				return fmt.Errorf("%s, %w", b.where(b.at), err)
+				return fmt.Errorf("%s, %w%s", b.where(b.at), err, b.unranged(err))
 			} else if b.lastSlot.at > 0 {
 				return b.fatal("%w; bad rows are not left out of lists that have a row a slot, as a list would lose a "+
 					"slot and be valued as another: mend the row, or leave out its list", err)

@@ -116,6 +116,27 @@ func (b *builder) optionalNumber(c *column) bool {
 	return b.numbering.of != nil && (c.role == rolePropensity || c.role == roleDensity)
 }
 
+// unranged says of an error of propensities that the log may be one of numbers whose range nobody gave.
+func (b *builder) unranged(err error) string {
+	var wrong *rowError
+	if !errors.As(err, &wrong) || !slices.ContainsFunc(b.columns, func(c *column) bool {
+		return c.role == rolePropensity && c.name == wrong.column
+	}) {
+		return ""
+	}
+	return b.unreadDensities()
+}
+
+// unreadDensities says how the log's densities are read, where it has some that are not.
+func (b *builder) unreadDensities() string {
+	if b.numbering.of != nil || !slices.ContainsFunc(b.columns, func(c *column) bool {
+		return c.name == "density" || c.name == "propensity_density"
+	}) {
+		return ""
+	}
+	return "; if actions are numbers, setting action-range reads their densities"
+}
+
 // family checks the density of the row by the family that it is said to be of.
 func (b *builder) family() error {
 	n, r := &b.numbering, &b.row

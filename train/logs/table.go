@@ -256,10 +256,7 @@ func (b *builder) settle() error {
 		}
 	}
 	if len(ignored) > 0 {
-		text := "columns that are not read: " + fewNames(ignored)
-		if slices.Contains(ignored, "density") || slices.Contains(ignored, "propensity_density") {
-			text += "; if actions are numbers, setting action-range reads their densities"
-		}
+		text := "columns that are not read: " + fewNames(ignored) + b.unreadDensities()
 		for _, name := range ignored {
 			if near := nearest(name); near != "" && near != name {
 				text += fmt.Sprintf("; did you mean %s by %s?", near, name)

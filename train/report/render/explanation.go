@@ -84,7 +84,7 @@ func behaviour(e *explain.Explanation, gains bool) (facts []html.Fact) {
 		a := actions[i]
 		return fmt.Sprintf("%s %s (logged %s)", a.Name, share(a.Policy), share(a.Logging))
 	})))
-	if len(e.Surrogate.Leaves) > 0 {
+	if len(e.Surrogate.Leaves) > 0 && e.Surrogate.Leaves[0].Where != "" { // one leaf has what is played
 		l := e.Surrogate.Leaves[0]
 		f := fact("differs", "most where %s: plays %s in %s (logged %s)", l.Where, l.Action, share(l.Policy),
 			share(l.Logging))
@@ -92,6 +92,9 @@ func behaviour(e *explain.Explanation, gains bool) (facts []html.Fact) {
 			f.Value += ", gain " + gained(l.Gain, l.SE)
 		}
 		facts = append(facts, f)
+	}
+	if len(e.Importance) == 0 {
+		return append(facts, fact("reads", "no column"))
 	}
 	reads, last := func(i int) string { return e.Importance[i].Name }, ": the largest effect first"
 	if gains {
