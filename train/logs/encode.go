@@ -143,10 +143,7 @@ func (l *Log) Encode(e *features.Encoder) (*Log, error) {
 	out := *l
 	out.X = newEncoded(&l.named, e, l.context)
 	if slices.Contains(out.Propensities, 0) {
-		all, err := l.scratch(len(out.Propensities))
-		if err != nil {
-			return nil, err
-		}
+		all := l.Scratch(len(out.Propensities))
 		for i, p := range out.Propensities {
 			all[i] = max(p, LeastPropensity)
 		}

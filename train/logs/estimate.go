@@ -107,15 +107,10 @@ func (l *Log) estimate(ctx context.Context) error {
 	}
 	k := len(l.Actions)
 	wide := l.Propensities != nil || l.Propensity == nil // all actions are filled
-	drawn, err := l.scratch(l.n)
-	if err != nil {
-		return err
-	}
+	drawn := l.Scratch(l.n)
 	var all []float64
 	if wide {
-		if all, err = l.scratch(l.n * k); err != nil {
-			return err
-		}
+		all = l.Scratch(l.n * k)
 	}
 	c := calibration{}
 	pi := make([]float64, k)

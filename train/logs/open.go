@@ -182,24 +182,15 @@ func (l *Log) addPropensities(ctx context.Context, o *Options) error {
 // those that were logged against it.
 func (l *Log) drawnBy(ctx context.Context, who string, policy func(i int, dst []float64) error) error {
 	k := len(l.Actions)
-	var all []float64
-	var err error
+	size := l.n * k
 	catalogue := l.Choices != nil && !l.Sets()
 	switch {
 	case l.Sets():
-		all, err = l.scratch(len(l.Choices.Actions))
+		size = len(l.Choices.Actions)
 	case catalogue: // π₀ of all actions is not kept, and the one policy that is asked of it is uniform
-		all = make([]float64, k)
-	default:
-		all, err = l.scratch(l.n * k)
+		size = k
 	}
-	if err != nil {
-		return err
-	}
-	drawn, err := l.scratch(l.n)
-	if err != nil {
-		return err
-	}
+	all, drawn := l.Scratch(size), l.Scratch(l.n)
 	logged := l.Propensity
 	for i := range l.n {
 		if i%4096 == 0 && ctx.Err() != nil {

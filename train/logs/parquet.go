@@ -33,7 +33,7 @@ type leaf struct {
 	unsigned bool
 	parquet  parquet.Kind
 	level    int // definition level of a value
-	place    int // among the numbers that are read as such, those of contexts first; negative: it is none of them
+	place    int // among the numbers of contexts; negative: it is none of them
 }
 
 // damaged turns a panic, which the library has for some damaged files, into an error.

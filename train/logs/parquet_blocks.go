@@ -49,31 +49,21 @@ type leafValues struct {
 
 var errUneven = errors.New("columns of different lengths")
 
-// isNumber reports whether the leaf's values are read as numbers of 64 bits.
+// isNumber reports whether the leaf's values are read as numbers of 64 bits of the context.
 func (l *leaf) isNumber() bool {
 	switch l.parquet {
 	case parquet.Double, parquet.Float, parquet.Int32, parquet.Int64:
-	default:
-		return false
-	}
-	switch c := l.column; c.role {
-	case roleContext:
-		return c.kind != category && !l.list && !l.unsigned
-	case roleTime:
-		return l.unit == 0 && !l.list && !l.unsigned
-	case roleReward, roleCost, rolePropensity, roleDensity, roleEach, roleWeight, roleUnrewarded, roleOutcome:
-		return !l.list && !l.unsigned
+		return l.column.role == roleContext && l.column.kind != category && !l.list && !l.unsigned
 	}
 	return false
 }
 
 // begin begins to read ahead. Columns that are not read are left out, unless rows may have to be written as they are.
 func (r *parquetReader) begin(b *builder, groups []parquet.RowGroup, chunks [][]*pageChunk) {
-	w, numbers := &r.table.wide, 0
-	for _, l := range r.leaves { // those of contexts are the first
-		if l.column.role == roleContext && l.isNumber() && !b.describes {
-			l.place = numbers
-			numbers++
+	w := &r.table.wide
+	for _, l := range r.leaves {
+		if l.isNumber() && !b.describes {
+			l.place = len(w.columns)
 			w.add(l.column)
 		} else if l.column.role == roleContext || l.column.role == roleContexts {
 			w.alone = false
@@ -84,14 +74,7 @@ func (r *parquetReader) begin(b *builder, groups []parquet.RowGroup, chunks [][]
 	})
 	var slots []slot
 	for _, c := range r.cells {
-		s := slot{column: c.column, place: -1}
-		if l := c.leaves[0]; l.place >= 0 {
-			s.place = l.place
-		} else if l.isNumber() {
-			l.place = numbers
-			numbers++
-		}
-		slots = append(slots, s)
+		slots = append(slots, slot{c.column, c.leaves[0].place})
 	}
 	most := max(64, min(4096, blockValues/max(1, len(r.leaves))))
 	r.blocks = newRowsAhead(slots, 3)
@@ -175,7 +158,7 @@ func (k *rowBlock) columns(w *wide, all []*leafReader, cells []parquetCell, n in
 	k.rows, k.sums, k.numbers = grown(k.rows, n), grown(k.sums, n), grown(k.numbers, n*width)
 	of := make([][]float64, width) // columns of the contexts' numbers
 	for _, l := range all {
-		if l != nil && l.place >= 0 && l.place < width {
+		if l != nil && l.place >= 0 {
 			of[l.place] = l.numbers
 		}
 	}
@@ -195,17 +178,14 @@ func (k *rowBlock) columns(w *wide, all []*leafReader, cells []parquetCell, n in
 		for i := range n {
 			for j := range cells {
 				c := &cells[j]
-				switch l := all[c.first]; {
-				case l.place >= width:
-					k.cells = append(k.cells, numberCell(l.numbers[i]))
-				case l.place >= 0:
-				default:
-					values = values[:0]
-					for at := range c.leaves {
-						values = append(values, all[c.first+at].values.row(i))
-					}
-					k.cells = append(k.cells, c.make(k, c.leaves, values))
+				if all[c.first].place >= 0 {
+					continue
 				}
+				values = values[:0]
+				for at := range c.leaves {
+					values = append(values, all[c.first+at].values.row(i))
+				}
+				k.cells = append(k.cells, c.make(k, c.leaves, values))
 			}
 		}
 		return nil

@@ -19,14 +19,6 @@ func (k *rowBlock) wrong(format string, args ...any) blockCell {
 	return blockCell{form: '!', from: from, to: len(k.text)}
 }
 
-// numberCell is a number that was read as such.
-func numberCell(v float64) blockCell {
-	if isAbsent(v) {
-		return blockCell{form: 'n'}
-	}
-	return blockCell{form: '0', number: v}
-}
-
 // scalarCell is the value of a leaf that has one in each row.
 func scalarCell(k *rowBlock, leaves []*leaf, values [][]parquet.Value) blockCell {
 	l, v := leaves[0], values[0][0]

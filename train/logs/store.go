@@ -214,39 +214,28 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Scratch returns zeros that live until Close, in a file if they are many and there is a place for one. Only one
-// goroutine may ask for them at a time.
-func (l *Log) Scratch(n int) []float64 {
-	if l.store != nil {
-		if x, err := l.scratch(n); err == nil {
-			return x
-		}
-	}
-	return make([]float64, n)
-}
-
-// scratch returns zeros that live until Close: on the heap, or in a mapped file
-// without a name when they are many.
-func (l *Log) scratch(n int) (x []float64, err error) {
-	if n < 1<<22 || !mappable || l.path == "" {
-		return make([]float64, n), nil
+// Scratch returns zeros that live until Close: on the heap, or, if they are many and there is a place for one, in a
+// mapped file without a name. Only one goroutine may ask for them at a time.
+func (l *Log) Scratch(n int) (x []float64) {
+	if n < 1<<22 || !mappable || l.Path() == "" {
+		return make([]float64, n)
 	}
 	f, err := temporary(filepath.Dir(l.path))
 	if err != nil {
-		return nil, err
+		return make([]float64, n)
 	}
 	defer f.Close()
-	if err := f.Truncate(8 * int64(n)); err != nil {
-		return nil, err
+	if f.Truncate(8*int64(n)) != nil {
+		return make([]float64, n)
 	}
 	b, unmap, err := mapFile(f.File, 8*n, true)
 	if err != nil {
-		return nil, err
+		return make([]float64, n)
 	}
 	l.unmap = append(l.unmap, unmap)
 	l.pages.maps = append(l.pages.maps, b)
 	to(&x)(b)
-	return x, nil
+	return x
 }
 
 // blob is many strings in one.
