@@ -228,8 +228,7 @@ func (b *builder) begin() {
 	b.into = &b.contexts
 	b.into.begin()
 	b.shown = shown{}
-	b.offers = offers{ids: b.offers.ids[:0], ends: b.offers.ends[:0], starts: b.offers.starts[:0],
-		numbers: b.offers.numbers}
+	b.offers = offers{options: b.offers.options[:0], text: b.offers.text[:0]}
 }
 
 // fill reads all rows.
@@ -402,7 +401,7 @@ func (b *builder) keep(action int32) {
 	if r.hasSet {
 		var offered uint64
 		logged, offered = b.appendOffers()
-		content, action = content+offered, b.offers.numbers[b.offers.at]
+		content, action = content+offered, b.offers.options[b.offers.at].action
 	} else {
 		logged = b.actions[action].hash
 		content += b.slotSum()

@@ -78,7 +78,7 @@ func (r *dsjson) next(b *builder) error {
 	row, taken := &b.row, line.actions[0]
 	sets, k := b.offers.column != "", len(r.place)
 	if sets {
-		k = len(b.offers.ends)
+		k = len(b.offers.options)
 	}
 	if k > 0 && taken > k {
 		return bad("a", "%d is none of the %d actions", taken, k)

@@ -266,7 +266,7 @@ func (b *builder) addList() error {
 			"propensity are of the list in all rows or in none", strings.Join(strings.Fields(strings.Join(b.columnsOfLists[:], " ")), ", "))
 	}
 	full, n := b.listRow(), len(s.ids)
-	left := Every(len(full.ends))
+	left := Every(len(full.options))
 	places := make([]int, n)
 	for l := range places {
 		b.row.ids = full.row.ids
@@ -274,7 +274,7 @@ func (b *builder) addList() error {
 		if err != nil {
 			return err
 		}
-		j := slices.IndexFunc(left, func(j int) bool { return bytes.Equal(full.id(j), text) })
+		j := slices.IndexFunc(left, func(j int) bool { return bytes.Equal(full.options[j].id, text) })
 		switch {
 		case j < 0 && slices.ContainsFunc(s.ids[:l], func(id []byte) bool { return bytes.Equal(id, s.ids[l]) }):
 			return bad(b.slotColumn(roleSlots, l), "%s is shown twice", quote(s.ids[l]))
@@ -285,7 +285,6 @@ func (b *builder) addList() error {
 		left = slices.Delete(left, j, j+1)
 	}
 	if s.sets == nil { // slots offer parts of it
-		full.numbers = nil
 		if err := b.number(&full.offers); err != nil {
 			return err
 		}
@@ -368,7 +367,7 @@ type listRow struct {
 
 func (b *builder) listRow() *listRow {
 	f := &listRow{row: b.row, offers: b.offers}
-	f.offers.ids, f.ends, f.starts = bytes.Clone(b.offers.ids), slices.Clone(b.offers.ends), slices.Clone(b.offers.starts)
+	b.offers = offers{} // its memory is the list's now
 	f.itemIDs, f.itemVals = slices.Clone(b.items.ids), slices.Clone(b.items.vals)
 	f.ids, f.vals = slices.Clone(b.contexts.ids), slices.Clone(b.contexts.vals)
 	f.row.id, f.row.outcomes = bytes.Clone(b.row.id), slices.Clone(b.row.outcomes)
@@ -414,26 +413,18 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 		return err
 	}
 	o := &b.offers
-	*o = offers{column: column, ids: o.ids[:0], ends: o.ends[:0], starts: o.starts[:0],
-		numbers: o.numbers[:0], numbered: f.numbered}
+	*o = offers{column: column, options: o.options[:0], numbered: f.numbered}
 	g := &b.items
 	g.ids, g.vals = g.ids[:0], g.vals[:0]
-	for j := range f.ends {
+	for j, of := range f.options {
 		if slices.Contains(above, j) || !s.offers(l, j) {
 			continue
 		}
-		lo, hi := f.starts[j], len(f.itemIDs)
-		if j+1 < len(f.starts) {
-			hi = f.starts[j+1]
-		}
-		o.starts = append(o.starts, len(g.ids))
-		g.ids, g.vals = append(g.ids, f.itemIDs[lo:hi]...), append(g.vals, f.itemVals[lo:hi]...)
-		o.ids = append(o.ids, f.offers.id(j)...)
-		o.ends = append(o.ends, len(o.ids))
-		if f.numbered {
-			o.numbers = append(o.numbers, f.numbers[j])
-		}
+		from := len(g.ids)
+		g.ids, g.vals = append(g.ids, f.itemIDs[of.from:of.to]...), append(g.vals, f.itemVals[of.from:of.to]...)
+		of.from, of.to = from, len(g.ids)
+		o.options = append(o.options, of)
 	}
-	o.named = len(o.ends)
+	o.named = len(o.options)
 	return nil
 }

@@ -13,15 +13,19 @@ import (
 // offers holds what the row being read offers, as it is written. The features of its actions
 // are in builder.items.
 type offers struct {
-	column string // that has them; "": there are none
-	ids    []byte // of all, one after the other
-	ends   []int  // of each among ids
-	starts []int  // of each among the values of builder.items
-	named  int    // that have an id
-	at     int    // the place of the logged one; −1: not found yet
+	column   string // that has them; "": there are none
+	options  []option
+	text     []byte // of their ids, one after the other
+	named    int    // that have an id
+	at       int    // the place of the logged one; −1: not found yet
+	numbered bool   // numbers of actions are known
+}
 
-	numbers  []int32 // of each among builder.actions
-	numbered bool    // numbers are those of the row
+// option is one of the actions that the row offers.
+type option struct {
+	id       []byte // within offers.text
+	from, to int    // its features, among the values of builder.items
+	action   int32  // its number among builder.actions
 }
 
 // optionSets holds the actions that rows offer, and their descriptions.
@@ -33,15 +37,6 @@ type optionSets struct {
 	seeds       [2]maphash.Seed
 	itemNumbers map[itemKey]int32
 	itemHash    []uint64
-}
-
-// id returns the id of option j.
-func (o *offers) id(j int) []byte {
-	lo := 0
-	if j > 0 {
-		lo = o.ends[j-1]
-	}
-	return o.ids[lo:o.ends[j]]
 }
 
 // beginOffers begins the row's options, which a column has.
@@ -59,25 +54,29 @@ func (b *builder) beginOffers(column string) error {
 func (b *builder) option() {
 	b.into = &b.items
 	b.items.at++
-	b.offers.starts = append(b.offers.starts, len(b.items.ids))
+	b.offers.options = append(b.offers.options, option{from: len(b.items.ids)})
 }
 
 // optionID ends it with its id, in the form that it has in the file, see [table.cell]; nil: it has none.
 func (b *builder) optionID(form jsontext.Kind, id []byte) error {
 	o := &b.offers
 	b.into = &b.contexts
-	if id != nil {
-		o.named++
-		if len(id) == 0 {
-			return bad(o.column, "an action with an empty id")
-		}
-		text, err := b.idText(o.column, form, id)
-		if err != nil {
-			return err
-		}
-		o.ids = append(o.ids, text...)
+	last := &o.options[len(o.options)-1]
+	last.to = len(b.items.ids)
+	if id == nil {
+		return nil
 	}
-	o.ends = append(o.ends, len(o.ids))
+	o.named++
+	if len(id) == 0 {
+		return bad(o.column, "an action with an empty id")
+	}
+	text, err := b.idText(o.column, form, id)
+	if err != nil {
+		return err
+	}
+	from := len(o.text)
+	o.text = append(o.text, text...)
+	last.id = o.text[from:]
 	return nil
 }
 
@@ -119,17 +118,13 @@ func (b *builder) idText(column string, form jsontext.Kind, s []byte) ([]byte, e
 // logged one and its propensity.
 func (b *builder) checkOffers() (err error) {
 	r, o := &b.row, &b.offers
-	n := len(o.ends)
+	n := len(o.options)
 	if n == 0 {
 		return bad(o.column, "no action is offered")
 	}
 	described, plain := 0, -1
-	for j := range n {
-		values := len(b.items.ids)
-		if j+1 < n {
-			values = o.starts[j+1]
-		}
-		if values > o.starts[j] {
+	for j, of := range o.options {
+		if of.to > of.from {
 			described++
 		} else {
 			plain = j
@@ -158,7 +153,8 @@ func (b *builder) checkOffers() (err error) {
 		}
 	}
 	a, known := b.actionID[string(text)]
-	if o.at = slices.Index(o.numbers, a); !known || o.at < 0 {
+	o.at = slices.IndexFunc(o.options, func(of option) bool { return of.action == a })
+	if !known || o.at < 0 {
 		return bad("action", "%s was not offered: the row has %s", quote(r.action), o.list())
 	}
 	if b.n == 0 {
@@ -198,8 +194,8 @@ func (b *builder) number(o *offers) error {
 	if o.numbered {
 		return nil
 	}
-	o.numbers, o.numbered, b.serial = o.numbers[:0], true, b.serial+1
-	for j := range o.ends {
+	o.numbered, b.serial = true, b.serial+1
+	for j := range o.options {
 		a, err := b.action([]byte(o.name(j)))
 		if err != nil {
 			return err
@@ -209,7 +205,7 @@ func (b *builder) number(o *offers) error {
 			return bad(o.column, "action %s is offered twice", action.text)
 		}
 		action.offered = b.serial
-		o.numbers = append(o.numbers, a)
+		o.options[j].action = a
 	}
 	return nil
 }
@@ -219,13 +215,13 @@ func (o *offers) name(j int) string {
 	if o.named == 0 {
 		return strconv.Itoa(j + 1)
 	}
-	return string(o.id(j))
+	return string(o.options[j].id)
 }
 
 // list shows what is offered, in errors.
 func (o *offers) list() string {
 	var names []string
-	for j := range min(4, len(o.ends)) {
+	for j := range min(4, len(o.options)) {
 		names = append(names, o.name(j))
 	}
 	return some(names)
@@ -238,21 +234,18 @@ func (b *builder) appendOffers() (logged, sum uint64) {
 	o, g := &b.offers, &b.items
 	ids, vals := g.ids, g.vals
 	put(&b.optionFirst, b.optionActs.size/4)
-	put(&b.optionCount, int32(len(o.ends)))
+	put(&b.optionCount, int32(len(o.options)))
 	put(&b.optionAt, int32(o.at))
-	put(&b.optionActs, o.numbers...)
-	for j, a := range o.numbers {
+	for j, of := range o.options {
+		a := of.action
+		put(&b.optionActs, a)
 		b.actions[a].offers++
 		var h uint64
 		if o.named > 0 {
 			h = b.actions[a].hash
 		}
 		if b.catalogue == nil {
-			end := len(ids)
-			if j+1 < len(o.starts) {
-				end = o.starts[j+1]
-			}
-			g.ids, g.vals = ids[o.starts[j]:end], vals[o.starts[j]:end]
+			g.ids, g.vals = ids[of.from:of.to], vals[of.from:of.to]
 			if o.named == 0 {
 				a = -1
 			}

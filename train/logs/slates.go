@@ -38,13 +38,13 @@ func (b *builder) values(column string, of slotValues) error {
 
 // showPlace shows the option of a place, from 0, in the list's next slot, where it has a name.
 func (b *builder) showPlace(column string, place int, among []int, p float64) error {
-	s, k := &b.shown, len(b.offers.ends)
+	s, k := &b.shown, len(b.offers.options)
 	if place < 0 || place >= k || among != nil && !slices.Contains(among, place) {
 		return bad(column, "slot %d shows action %d, counted from 0, which is none that it may", len(s.ids)+1, place)
 	}
 	s.column[0], s.column[1] = column, column
 	s.sets, s.ps = append(s.sets, among), append(s.ps, p)
-	s.ids, s.forms = append(s.ids, bytes.Clone(b.offers.id(place))), append(s.forms, 0)
+	s.ids, s.forms = append(s.ids, bytes.Clone(b.offers.options[place].id)), append(s.forms, 0)
 	return nil
 }
 
@@ -88,11 +88,11 @@ func (r *vw) list(b *builder, kind string) error {
 				if err != nil {
 					return bad("label", "line %d of the example: want slates action and its slot, from 0", i+1)
 				}
-				own[int(slot)] = append(own[int(slot)], len(b.offers.ends))
+				own[int(slot)] = append(own[int(slot)], len(b.offers.options))
 			}
 			b.option()
 			if err = r.spaces(b, spaces); err == nil {
-				err = b.optionID(0, strconv.AppendInt(nil, int64(len(b.offers.ends)+1), 10))
+				err = b.optionID(0, strconv.AppendInt(nil, int64(len(b.offers.options)), 10))
 			}
 		case word == "slot":
 			if err = b.describeSlot(func() error { return r.spaces(b, spaces) }); err == nil {
