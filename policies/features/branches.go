@@ -59,14 +59,12 @@ func (b *Branches) check(in int) error {
 
 // nets is branches that are ready to compute.
 type nets struct {
-	*Branches
 	of      []*Net
-	outs    int
 	deepest int
 }
 
 func (b *Branches) stage() stage {
-	n := &nets{Branches: b, outs: b.out()}
+	n := &nets{}
 	for _, chain := range b.Chains {
 		net := NewNet(chain)
 		n.of, n.deepest = append(n.of, net), max(n.deepest, net.Scratch())
@@ -74,7 +72,6 @@ func (b *Branches) stage() stage {
 	return n
 }
 
-func (n *nets) out() int     { return n.outs }
 func (n *nets) scratch() int { return n.deepest }
 
 func (n *nets) apply(h, x, scratch []float64) {

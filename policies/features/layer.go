@@ -224,15 +224,15 @@ func (l *Layer) Check(in int) error {
 // Net is a chain of layers that is ready to compute. It is safe for many goroutines.
 type Net struct {
 	stages  []stage
-	wide    int // of what a stage gives
-	scratch int // of a stage
+	outs    []int // features that each gives
+	wide    int   // the most of these
+	scratch int   // of a stage
 }
 
 // stage is a layer that is ready to compute.
 type stage interface {
 	// apply writes h(x) to h, another slice than x; it may write to scratch.
 	apply(h, x, scratch []float64)
-	out() int
 	scratch() int
 }
 
@@ -247,18 +247,19 @@ func NewNet(layers []Layer) *Net {
 		} else {
 			s = newDense(&layers[i])
 		}
-		n.stages = append(n.stages, s)
-		n.wide, n.scratch = max(n.wide, s.out()), max(n.scratch, s.scratch())
+		out := layers[i].Out()
+		n.stages, n.outs = append(n.stages, s), append(n.outs, out)
+		n.wide, n.scratch = max(n.wide, out), max(n.scratch, s.scratch())
 	}
 	return n
 }
 
 // Out returns the number of features that the chain gives of in.
 func (n *Net) Out(in int) int {
-	if len(n.stages) == 0 {
+	if len(n.outs) == 0 {
 		return in
 	}
-	return n.stages[len(n.stages)-1].out()
+	return n.outs[len(n.outs)-1]
 }
 
 // Scratch returns how many numbers Apply needs beside its result.
@@ -269,9 +270,9 @@ func (n *Net) Scratch() int { return 2*n.wide + n.scratch }
 func (n *Net) Apply(dst, x, scratch []float64) {
 	a, b := scratch[:n.wide], scratch[n.wide:2*n.wide]
 	for i, s := range n.stages {
-		h := a[:s.out()]
+		h := a[:n.outs[i]]
 		if i == len(n.stages)-1 {
-			h = dst[:s.out()]
+			h = dst[:n.outs[i]]
 		}
 		s.apply(h, x, scratch[2*n.wide:])
 		x = h
@@ -305,7 +306,6 @@ func newDense(l *Layer) *dense {
 	return d
 }
 
-func (l *dense) out() int     { return l.Out() }
 func (l *dense) scratch() int { return l.places }
 
 func (l *dense) apply(h, x, scratch []float64) {

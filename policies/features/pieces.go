@@ -60,26 +60,19 @@ func (p *Pieces) check(in int) error {
 	return nil
 }
 
-// cut is pieces that are ready to compute.
-type cut struct {
-	*Pieces
-	outs int
-}
+func (p *Pieces) stage() stage { return p }
+func (p *Pieces) scratch() int { return 0 }
 
-func (p *Pieces) stage() stage { return &cut{p, p.out()} }
-func (c *cut) out() int        { return c.outs }
-func (c *cut) scratch() int    { return 0 }
-
-func (c *cut) apply(h, x, _ []float64) {
-	at := len(c.Keep)
-	if c.Keep == nil {
-		at = copy(h, x[:c.In])
+func (p *Pieces) apply(h, x, _ []float64) {
+	at := len(p.Keep)
+	if p.Keep == nil {
+		at = copy(h, x[:p.In])
 	}
-	for i, j := range c.Keep {
+	for i, j := range p.Keep {
 		h[i] = x[j]
 	}
-	for i, j := range c.Features {
-		knots := c.Knots[i]
+	for i, j := range p.Features {
+		knots := p.Knots[i]
 		for b := range len(knots) - 1 {
 			h[at] = min(1, max(0, (x[j]-knots[b])/(knots[b+1]-knots[b])))
 			at++

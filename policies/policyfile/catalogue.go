@@ -31,7 +31,7 @@ type Column struct {
 }
 
 // Numbers are in JSON base64 of their bytes, little-endian.
-type Numbers[T float32 | float64 | uint32] []T
+type Numbers[T float32 | float64 | uint32 | uint64] []T
 
 // MarshalJSON implements json.Marshaler.
 func (n Numbers[T]) MarshalJSON() ([]byte, error) {
@@ -43,7 +43,10 @@ func (n Numbers[T]) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (n *Numbers[T]) UnmarshalJSON(b []byte) error {
+func (n *Numbers[T]) UnmarshalJSON(b []byte) error { return n.decode(b, "a column is") }
+
+// decode reads base64 into numbers of what errors call so.
+func (n *Numbers[T]) decode(b []byte, what string) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
@@ -51,7 +54,7 @@ func (n *Numbers[T]) UnmarshalJSON(b []byte) error {
 	raw, err := base64.StdEncoding.DecodeString(s)
 	size := binary.Size(T(0))
 	if err != nil || len(raw)%size != 0 {
-		return fmt.Errorf("a column is not base64 of %d bytes each", size)
+		return fmt.Errorf("%s not base64 of %d bytes each", what, size)
 	}
 	*n = make(Numbers[T], len(raw)/size)
 	_, err = binary.Decode(raw, binary.LittleEndian, []T(*n))

@@ -3,8 +3,6 @@ package policyfile
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -85,19 +83,6 @@ func (c *Component) Dim() int {
 		return c.Layers[n-1].Out()
 	}
 	return c.Encoder.Dim()
-}
-
-// Pull writes what the scores of actions with features are of to g [p],
-//
-//	s(x, a) = gᵀz(a),  g_j = Σ_i h_i W_ji
-//
-// for h = h(x) [d]: what the layers give, or without any the encoder. With both products by
-// [features.Dot], and z(a) by [features.Items.Encode], a score is the same number, bit by bit,
-// as the policy's.
-func (c *Component) Pull(g, h []float64) {
-	for j := range g {
-		g[j] = features.Dot(h, c.Weights[j])
-	}
 }
 
 // rows is how many the weights have, for K actions.
@@ -216,29 +201,11 @@ func (m *Matrix) UnmarshalJSON(b []byte) error {
 type Hashes []uint64
 
 // MarshalJSON implements json.Marshaler.
-func (h Hashes) MarshalJSON() ([]byte, error) {
-	b := make([]byte, 0, 8*len(h))
-	for _, v := range h {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	return json.Marshal(base64.StdEncoding.EncodeToString(b))
-}
+func (h Hashes) MarshalJSON() ([]byte, error) { return Numbers[uint64](h).MarshalJSON() }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (h *Hashes) UnmarshalJSON(b []byte) error {
-	var s string
-	if err := json.Unmarshal(b, &s); err != nil {
-		return err
-	}
-	raw, err := base64.StdEncoding.DecodeString(s)
-	if err != nil || len(raw)%8 != 0 {
-		return errors.New("hashes of rows are not base64 of 8 bytes each")
-	}
-	*h = make(Hashes, 0, len(raw)/8)
-	for ; len(raw) > 0; raw = raw[8:] {
-		*h = append(*h, binary.LittleEndian.Uint64(raw))
-	}
-	return nil
+	return (*Numbers[uint64])(h).decode(b, "hashes of rows are")
 }
 
 // header is what every version of a policy file starts with.

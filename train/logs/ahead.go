@@ -287,10 +287,7 @@ func (w *wide) row(b *builder, values []float64, sum sums) {
 		return
 	}
 	g := &b.contexts
-	if g.ids = append(g.ids[:0], w.ids...); !g.lent {
-		g.own = g.vals
-	}
-	g.vals, g.lent = values, true
+	g.ids, g.vals = append(g.ids[:0], w.ids...), append(g.vals[:0], values...)
 	g.sum, g.summed = sum, true
 	b.row.list = w.list
 }

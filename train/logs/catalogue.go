@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -18,7 +18,6 @@ import (
 // Catalogue says which actions there are, and what they are described by.
 type Catalogue struct {
 	Actions []string // their names, in the order of the file
-	Hash    string   // of names and features, the same in every format
 
 	items   named
 	columns []string // of the file
@@ -70,22 +69,13 @@ func readCatalogue(path, packed string, format *format, o *Options, m *memory) (
 	if err := b.settle(); err != nil {
 		return nil, err
 	}
-	for _, c := range b.table.columns {
-		if c.role == roleContext && c.kind == number && c.filled < b.n {
-			if c.gap == 0 {
-				c.gap = c.last + 1
-			}
-			return nil, fmt.Errorf("%s: row %d, column %s: missing: every action must have the number", path, c.gap,
-				c.name)
-		}
-	}
 	if len(b.contexts.names) == 0 {
 		return nil, fmt.Errorf("%s: no features: want columns z_NAME that describe the actions", path)
 	}
 	if len(b.actions) < 2 {
 		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(b.actions))
 	}
-	c := &Catalogue{Hash: fmt.Sprintf("%016x", b.hash.Sum64()), items: named{n: b.n, width: b.contexts.width()}}
+	c := &Catalogue{items: named{n: b.n, width: b.contexts.width()}}
 	for _, a := range b.actions {
 		c.Actions = append(c.Actions, a.text)
 	}
@@ -99,7 +89,16 @@ func readCatalogue(path, packed string, format *format, o *Options, m *memory) (
 	}
 	c.items.names = names.all()
 	for _, column := range b.table.columns {
-		c.columns = append(c.columns, column.name)
+		if c.columns = append(c.columns, column.name); column.role != roleContext || column.kind != number ||
+			column.numbers == b.n {
+			continue
+		}
+		for row := range b.n {
+			if ids, _ := c.items.row(row); !slices.Contains(ids, column.id) {
+				return nil, fmt.Errorf("%s: row %d, column %s: missing: every action must have the number", path, row+1,
+					column.name)
+			}
+		}
 	}
 	return c, nil
 }
@@ -117,17 +116,12 @@ func (b *builder) describe() error {
 	if a, twice := b.actionID[string(text)]; twice {
 		return bad("action", "%s is in row %d as well", quote(text), b.actions[a].row)
 	}
-	id, err := b.action(text)
-	if err != nil {
+	if _, err := b.action(text); err != nil {
 		return err
 	}
 	b.idForm = cmp.Or(b.idForm, r.ids)
 	b.contexts.add()
 	b.n++
-	var word [16]byte
-	binary.LittleEndian.PutUint64(word[:], b.actions[id].hash)
-	binary.LittleEndian.PutUint64(word[8:], b.contexts.content().content)
-	b.hash.Write(word[:])
 	return nil
 }
 

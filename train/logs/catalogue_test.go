@@ -25,11 +25,15 @@ func TestCatalogue_IsTheSameFromEveryFormat(t *testing.T) {
 		if v := c.Features(1, nil); !slices.Contains(v, features.Value{Name: "price", Number: 2.5}) || !slices.Contains(v, features.Value{Name: "kind=b", Number: 1}) {
 			t.Errorf("%s: %v", name, v)
 		}
-		if hash == "" {
-			hash = c.Hash
+		served, err := c.Served()
+		if err != nil {
+			t.Fatal(err)
 		}
-		if c.Hash != hash {
-			t.Errorf("%s: hash %s, elsewhere %s", name, c.Hash, hash)
+		if hash == "" {
+			hash = served.Hash
+		}
+		if served.Hash != hash {
+			t.Errorf("%s: hash %s, elsewhere %s", name, served.Hash, hash)
 		}
 	}
 	path := write(t, "c.csv", csv)

@@ -150,8 +150,7 @@ func (l *Log) ItemValues(item int) (names []uint32, values []float64) {
 // row offers, from "1": the same name is another action in another row.
 func (l *Log) ByPlace() bool { return l.items().byPlace }
 
-// Catalogue is what actions are described by, where a catalogue says so; nil: rows do, or nothing does. Its Hash
-// is empty.
+// Catalogue is what actions are described by, where a catalogue says so; nil: rows do, or nothing does.
 func (l *Log) Catalogue() *Catalogue {
 	if t := l.items(); t.acts == nil && !t.byPlace && len(t.names) > 0 {
 		return &Catalogue{Actions: l.Actions, items: t.named}

@@ -119,8 +119,6 @@ type column struct {
 	missing    int
 	blank      bool // a word for no value came before any value
 
-	filled, last, gap int // of a catalogue: rows with a number, the last, the first without
-
 	field // for roleField
 }
 
@@ -722,11 +720,7 @@ func (t *table) context(b *builder, c *column, s []byte, v float64, isNumber, ty
 		return nil
 	}
 	if c.kind == number {
-		if c.numbers++; c.gap == 0 && c.last+1 != b.at {
-			c.gap = c.last + 1
-		}
-		c.filled, c.last = c.filled+1, b.at
-		if b.typesOnly {
+		if c.numbers++; b.typesOnly {
 			return nil
 		}
 		if !c.hasID {

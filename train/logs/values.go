@@ -96,9 +96,6 @@ type bag struct {
 	n     int      // rows
 	dense bool
 
-	own  []float64 // of vals, while these are of what was read ahead
-	lent bool
-
 	sum    sums // of the row
 	summed bool // and they are known
 
@@ -108,9 +105,6 @@ type bag struct {
 // begin begins a row.
 func (g *bag) begin() {
 	g.at++
-	if g.lent {
-		g.vals, g.lent = g.own, false
-	}
 	g.ids, g.vals, g.summed = g.ids[:0], g.vals[:0], false
 }
 
@@ -237,9 +231,6 @@ func (b *builder) value(column string, id uint32, v float64) error {
 		}
 		g.vals[g.place[id]] = v
 		return nil
-	}
-	if g.lent { // the values after it are the next row's
-		g.vals, g.lent = append(g.own[:0], g.vals...), false
 	}
 	g.summed = false
 	g.stamp[id], g.place[id] = g.at, len(g.ids)
