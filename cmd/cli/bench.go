@@ -1,17 +1,26 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"opl/policies/features"
+	"opl/policies/policyfile"
 	"opl/train/bench"
+	"opl/train/bench/worlds"
 	"opl/train/dataset"
 	"opl/train/library"
+	"opl/train/logs"
 	"opl/train/ope"
+	"opl/train/pipeline"
 	"opl/train/report/render"
 	"opl/train/report/table"
 )
@@ -99,4 +108,100 @@ func (f *benchFlags) run(cmd *cobra.Command, list []ope.Estimator, models models
 	}
 	text := func(w io.Writer) error { return render.Bench(w, table.Format(f.format), r) }
 	return conclusion{answer: r, text: text, plot: plotted(f.plot, render.BenchFigure, r)}.write(cmd, f.format, nil)
+}
+
+// learningFlags are those of bench --learning.
+type learningFlags struct {
+	learning         bool
+	worlds, learners []string
+	classes          []string
+	temperature      float64
+	peer             string
+}
+
+func (f *learningFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	bind(fl, &f.learning, "learning", false)
+	bind(fl, &f.worlds, "worlds", nil)
+	bind(fl, &f.classes, "classes", nil)
+	bind(fl, &f.temperature, "temperature", 1)
+	want(fl, "temperature", "a number in [0, 100]", func() bool { return f.temperature >= 0 && f.temperature <= 100 })
+	bind(fl, &f.learners, "learner", nil)
+	bind(fl, &f.peer, "peer", "")
+}
+
+func worldName(w worlds.World) string { return w.Name }
+
+// run measures learners on logs of the worlds.
+func (f *learningFlags) run(cmd *cobra.Command, lib library.Library, b *benchFlags) error {
+	o := worlds.Options{Seeds: b.Seeds, Seed: b.Seed, Rows: b.Rows, Threads: b.Threads, Peer: strings.Fields(f.peer)}
+	if !cmd.Flags().Changed("seeds") {
+		o.Seeds = 10
+	}
+	if !cmd.Flags().Changed("rows") {
+		o.Rows = nil
+	}
+	for _, name := range f.worlds {
+		all := slices.Concat(worlds.All(), worlds.OfNumbers())
+		i := slices.IndexFunc(all, func(w worlds.World) bool { return w.Name == name })
+		if i < 0 {
+			return fmt.Errorf("--worlds %s: want %s", name, listed(all, worldName))
+		}
+		o.Worlds = append(o.Worlds, all[i])
+	}
+	for _, path := range f.classes {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		w, err := worlds.ReadClasses(path, file, f.temperature)
+		file.Close()
+		if err != nil {
+			return err
+		}
+		o.Worlds = append(o.Worlds, w)
+	}
+	o.Learners = []worlds.Learner{learner(lib, "opl", nil)}
+	for _, name := range f.learners {
+		o.Learners = append(o.Learners, learner(lib, name, []string{name}))
+	}
+	cells, err := worlds.Measure(cmd.Context(), o)
+	if err != nil {
+		return err
+	}
+	text := func(w io.Writer) error { return render.Worlds(w, table.Format(b.format), cells) }
+	return conclusion{answer: map[string]any{"cells": cells}, text: text}.write(cmd, b.format, nil)
+}
+
+// learner learns as train does by default, or with some of its learners alone.
+func learner(lib library.Library, name string, only []string) worlds.Learner {
+	learn := func(ctx context.Context, log *logs.Log, seed uint64) (l worlds.Learned, err error) {
+		got, err := pipeline.Learn(ctx, lib, log, pipeline.Options{Floor: defaultFloor, Seed: seed, Learners: only,
+			Scaling: logs.Scaling{Intercept: true}})
+		if err != nil {
+			return l, err
+		}
+		l = worlds.Learned{Guaranteed: math.NaN(), Gain: math.NaN(), How: got.Training.Learner}
+		if got.Worse {
+			return l, nil // train writes no policy: what plays goes on
+		}
+		p, err := policyfile.New(got.File)
+		if err != nil {
+			return l, err
+		}
+		if l.Policy = p.Propensities; log.Numbers != nil {
+			l.How = fmt.Sprintf("%d bins, %s", p.File().Numbers.Bins(), l.How)
+			l.Policy = func(dst []float64, x []features.Value) error {
+				pi := make([]float64, p.Len())
+				err := p.Propensities(pi, x)
+				p.File().Numbers.Spread(dst, pi, log.Numbers.Of)
+				return err
+			}
+		}
+		if c := got.Certificate; c != nil {
+			l.Guaranteed, l.Gain = c.Guaranteed(), c.Statement().GainAtLeast()
+		}
+		return l, nil
+	}
+	return worlds.Learner{Name: name, Learn: learn}
 }

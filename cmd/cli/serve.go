@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -356,4 +357,24 @@ func warnOfFloor(p *policyfile.Policy, tell *slog.Logger) {
 	if p.File().Floor == 0 {
 		tell.Warn("the policy has no floor: propensities may be 0, and its log may say little about other policies")
 	}
+}
+
+// messages is a logger that writes to stderr: a line "opl: …" a message, or JSON, as slog has
+// it.
+func messages(form string, stderr io.Writer) *slog.Logger {
+	if form == "json" {
+		return slog.New(slog.NewJSONHandler(stderr, nil))
+	}
+	return slog.New(plain{stderr})
+}
+
+// plain writes messages without their attributes, which they say in words.
+type plain struct{ io.Writer }
+
+func (plain) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
+func (h plain) WithAttrs([]slog.Attr) slog.Handler         { return h }
+func (h plain) WithGroup(string) slog.Handler              { return h }
+func (h plain) Handle(_ context.Context, r slog.Record) error {
+	_, err := io.WriteString(h, "opl: "+strings.Join(strings.Fields(r.Message), " ")+"\n")
+	return err
 }

@@ -317,3 +317,92 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 		}
 	}
 }
+
+// groups are the hashes of the groups of some rows, as a file records them: sorted,
+// distinct.
+func (j *Judge) groups(seed uint64, rows []int) policyfile.Hashes {
+	names := j.log.GroupHashes()
+	if names == nil {
+		return nil
+	}
+	var out policyfile.Hashes
+	for _, r := range rows {
+		if j.log.Group[r] >= 0 {
+			out = append(out, Hash(seed, names[j.log.Group[r]]))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// returned marks, as taught, the rows of a later log whose group had a part in the policy:
+// a customer who comes back, whose rows depend on those that taught.
+func (j *Judge) returned(h policyfile.History, o *Overlap) {
+	names := j.log.GroupHashes()
+	if len(h.Groups) == 0 || names == nil || o.Relation == Same {
+		return
+	}
+	set, rows := propensity.NewRowSet(h.Groups), 0
+	for i, g := range j.log.Group {
+		if g >= 0 && !o.Seen(i) && set.Has(Hash(h.Seed, names[g])) {
+			o.Taught[i] = true
+			rows++
+		}
+	}
+	if rows == 0 {
+		return
+	}
+	if o.Relation == Fresh {
+		o.Relation = Overlaps
+	}
+	if o.Note != "" {
+		o.Note += "; "
+	}
+	o.Note += fmt.Sprintf("%d rows are of groups that had a part in the policy, and do not certify: what they "+
+		"earn says nothing of other groups (setting fresh says that groups of the same name are others)", rows)
+}
+
+// Learned says why a target looks better on this log than it is: rows of the log had a part in it.
+// clean are the rows that had none, by which it can be estimated. why is empty if no row had a
+// part, or if nobody can tell.
+func (j *Judge) Learned(from Origin) (clean []int, why string) {
+	seen := make([]bool, j.log.Len())
+	why = "it was learned from rows of this log, or of their groups, which flatter it"
+	if f := from.file; f != nil {
+		o, err := j.Compare(f, false)
+		how, _ := j.log.Identity()
+		same := j.log.Hash() == f.History.DataHash
+		if same {
+			why = "it was learned from this log, whose rows flatter it"
+		}
+		switch {
+		case err != nil && same:
+			return nil, why
+		case err != nil && f.History.Known && f.History.How == how: // rows are too much alike to be others
+			return nil, err.Error()
+		case err != nil || o.Relation == Fresh:
+			return nil, ""
+		}
+		// rows that argmax policies were certified on changed nothing in them
+		trained := slices.ContainsFunc(f.Components,
+			func(c policyfile.Component) bool { return c.Kind != policyfile.ArgMax })
+		for i := range seen {
+			seen[i] = o.Taught[i] || trained && o.Chosen[i]
+		}
+		if !slices.Contains(seen, true) && slices.Contains(o.Chosen, true) && !same {
+			return nil, "" // no row of it did more
+		}
+	} else {
+		_, hashes := j.log.Identity()
+		for i, h := range hashes {
+			seen[i] = from.taught.Has(h)
+		}
+		if !slices.Contains(seen, true) {
+			return nil, ""
+		}
+	}
+	if !slices.Contains(seen, true) { // the file does not list them
+		return nil, why
+	}
+	return j.Apart(nil, seen), why
+}

@@ -169,3 +169,89 @@ func Wrap(width int, text string) (lines []string) {
 	}
 	return append(lines, line)
 }
+
+// escaped are characters that LaTeX reads as commands, and signs that its fonts have in formulas alone.
+var escaped = strings.NewReplacer("\\", `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
+	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "≥", `$\ge$`, "≤", `$\le$`,
+	"−", `$-$`, "×", `$\times$`, "·", `$\cdot$`, "…", `\dots{}`, "λ₁", `$\lambda_1$`, "λ₂", `$\lambda_2$`,
+	"λ", `$\lambda$`, "η₀", `$\eta_0$`, "π₀", `$\pi_0$`, "π", `$\pi$`, "δ", `$\delta$`, "Γ", `$\Gamma$`, "τ", `$\tau$`,
+	"σ", `$\sigma$`, "Σ", `$\Sigma$`, "α", `$\alpha$`, "β", `$\beta$`, "ε", `$\varepsilon$`, "θ", `$\theta$`,
+	"κ", `$\kappa$`, "μ", `$\mu$`, "φ", `$\phi$`, "r̂", `$\hat r$`, "ŵ", `$\hat w$`, "→", `$\to$`, "∞", `$\infty$`, "₂", `$_2$`, "√", `$\surd$`,
+	"ℓ", `$\ell$`, "²", `$^2$`, "‖", `$\|$`, "γ", `$\gamma$`, "⁻¹", `$^{-1}$`, "ᐟ", "/", "⁴", `$^4$`, "ᵀ", `$^T$`,
+	"∏", `$\prod$`, "✓", "yes", "✗", "no")
+
+// Escape returns text as LaTeX prints it.
+func Escape(text string) string { return escaped.Replace(text) }
+
+// latex prints a tabular environment for the package booktabs; columns of numbers are aligned to the right.
+func latex(w io.Writer, head []string, rows [][]string) error {
+	var b strings.Builder
+	b.WriteString(`\begin{tabular}{`)
+	for i := range head {
+		word := func(r []string) bool {
+			return r[i] != "" && r[i] != "—" && !strings.ContainsAny(r[i][:1], "+-.0123456789")
+		}
+		if slices.ContainsFunc(rows, word) {
+			b.WriteByte('l')
+		} else {
+			b.WriteByte('r')
+		}
+	}
+	b.WriteString("}\n\\toprule\n")
+	line := func(cells []string) {
+		for i, c := range cells {
+			if i > 0 {
+				b.WriteString(" & ")
+			}
+			if len(c) > 1 && c[0] == '-' && strings.Contains(".0123456789", c[1:2]) {
+				c = "−" + c[1:]
+			}
+			b.WriteString(Escape(c))
+		}
+		b.WriteString(" \\\\\n")
+	}
+	line(head)
+	b.WriteString("\\midrule\n")
+	for _, r := range rows {
+		line(r)
+	}
+	b.WriteString("\\bottomrule\n\\end{tabular}\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Recorder is a writer that keeps what is written to it in order, tables as tables, for those who lay it out by
+// other means.
+type Recorder struct{ blocks []Block }
+
+// Block is a table, or, without a head, a text.
+type Block struct {
+	Text string
+	Head []string
+	Rows [][]string
+}
+
+// Write implements io.Writer.
+func (r *Recorder) Write(b []byte) (int, error) {
+	if n := len(r.blocks); n == 0 || r.blocks[n-1].Head != nil {
+		r.blocks = append(r.blocks, Block{})
+	}
+	r.blocks[len(r.blocks)-1].Text += string(b)
+	return len(b), nil
+}
+
+// Blocks returns the tables, and the lines of text that are not empty.
+func (r *Recorder) Blocks() (all []Block) {
+	for _, b := range r.blocks {
+		if b.Head != nil {
+			all = append(all, b)
+			continue
+		}
+		for line := range strings.Lines(b.Text) {
+			if line = strings.TrimSpace(line); line != "" {
+				all = append(all, Block{Text: line})
+			}
+		}
+	}
+	return all
+}
