@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"runtime"
@@ -22,7 +21,6 @@ import (
 	"opl/train/ope"
 	"opl/train/pipeline"
 	"opl/train/report/render"
-	"opl/train/report/table"
 )
 
 type benchFlags struct {
@@ -36,17 +34,12 @@ type benchFlags struct {
 func benchCommand(lib library.Library) *cobra.Command {
 	var f benchFlags
 	list := estimatorsOf(lib)
-	cmd := &cobra.Command{
-		Use:  "bench",
-		Args: operands(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.learning.learning {
-				return f.learning.run(cmd, lib, &f)
-			}
-			return f.run(cmd, list, modelsOf(lib))
-		},
-	}
-	fl := cmd.Flags()
+	cmd, fl := command("bench", operands(), func(cmd *cobra.Command, _ []string) error {
+		if f.learning.learning {
+			return f.learning.run(cmd, lib, &f)
+		}
+		return f.run(cmd, list, modelsOf(lib))
+	})
 	addData(fl, &f.data)
 	bind(fl, &f.dataset, "dataset", "mnist")
 	bind(fl, &f.estimators, "estimators", nil)
@@ -106,8 +99,8 @@ func (f *benchFlags) run(cmd *cobra.Command, list []ope.Estimator, models models
 	if err != nil {
 		return err
 	}
-	text := func(w io.Writer) error { return render.Bench(w, table.Format(f.format), r) }
-	return conclusion{answer: r, text: text, plot: plotted(f.plot, render.BenchFigure, r)}.write(cmd, f.format, nil)
+	return conclusion{answer: r, text: tabled(render.Bench, f.format, r),
+		plot: plotted(f.plot, render.BenchFigure, r)}.write(cmd, f.format, nil)
 }
 
 // learningFlags are those of bench --learning.
@@ -169,8 +162,8 @@ func (f *learningFlags) run(cmd *cobra.Command, lib library.Library, b *benchFla
 	if err != nil {
 		return err
 	}
-	text := func(w io.Writer) error { return render.Worlds(w, table.Format(b.format), cells) }
-	return conclusion{answer: map[string]any{"cells": cells}, text: text}.write(cmd, b.format, nil)
+	return conclusion{answer: map[string]any{"cells": cells},
+		text: tabled(render.Worlds, b.format, cells)}.write(cmd, b.format, nil)
 }
 
 // learner learns as train does by default, or with some of its learners alone.

@@ -29,12 +29,9 @@ type certifyFlags struct {
 
 func certifyCommand(lib library.Library) *cobra.Command {
 	f := certifyFlags{readFlags: reading(lib)}
-	cmd := &cobra.Command{
-		Use:  "certify",
-		Args: some("a policy file", "a file"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1:]) },
-	}
-	fl := cmd.Flags()
+	cmd, fl := command("certify", some("a policy file", "a file"), func(cmd *cobra.Command, args []string) error {
+		return f.run(cmd, args[0], args[1:])
+	})
 	f.part.add(fl)
 	f.outcomes.add(fl)
 	f.page.add(fl)

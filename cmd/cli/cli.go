@@ -192,6 +192,14 @@ func plainDefault(f *pflag.Flag) {
 	}
 }
 
+// command makes a command that takes such arguments and returns it with its flags. What it says of itself stands in
+// help/NAME.txt.
+func command(name string, args cobra.PositionalArgs,
+	run func(cmd *cobra.Command, args []string) error) (*cobra.Command, *pflag.FlagSet) {
+	c := &cobra.Command{Use: name, Args: args, RunE: run}
+	return c, c.Flags()
+}
+
 // operands wants one argument for each description, such as "a log", and says otherwise
 // what is missing or too much, with the command's usage.
 func operands(want ...string) cobra.PositionalArgs {

@@ -37,12 +37,9 @@ type compareFlags struct {
 
 func compareCommand(lib library.Library) *cobra.Command {
 	f := compareFlags{settings: train.DefaultSettings()}
-	cmd := &cobra.Command{
-		Use:  "compare",
-		Args: operands(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return compare(cmd, lib, f) },
-	}
-	fl := cmd.Flags()
+	cmd, fl := command("compare", operands(), func(cmd *cobra.Command, _ []string) error {
+		return compare(cmd, lib, f)
+	})
 	f.problemFlags.add(fl, []string{"mnist"})
 	addSettings(fl, &f.settings, true)
 	bind(fl, &f.eta0, "eta0", []string{"0.5"})

@@ -15,13 +15,14 @@ import (
 	"opl/train/report/figure"
 	"opl/train/report/html"
 	"opl/train/report/render"
+	"opl/train/report/table"
 )
 
 // conclusion is what a command has found, in the forms that it can be told in.
 type conclusion struct {
 	answer any                       // as JSON
 	text   func(w io.Writer) error   // as text or a table
-	brief  func(w io.Writer) error   // as text without --verbose; nil: text
+	brief  func(w io.Writer) error   // as text or a text table without --verbose; nil: text
 	page   func() (html.Page, error) // of --report; nil: none
 	end    error                     // that the command ends with, an exit status
 	plot   func() error              // draws the figure of --plot; nil: none
@@ -30,6 +31,11 @@ type conclusion struct {
 // shown is how a function of package render shows a value.
 func shown[T any](show func(io.Writer, T) error, value T) func(io.Writer) error {
 	return func(w io.Writer) error { return show(w, value) }
+}
+
+// tabled is how a function of package render shows a value in one of several formats.
+func tabled[T any](show func(io.Writer, table.Format, T) error, format string, value T) func(io.Writer) error {
+	return func(w io.Writer) error { return show(w, table.Format(format), value) }
 }
 
 // checked is the page of a value, with the checks of the log below.
@@ -65,7 +71,8 @@ func (c conclusion) write(cmd *cobra.Command, format string, report *reportFlag)
 		return writeAnswer(cmd.OutOrStdout(), cmd.Name(), c.answer, c.end)
 	}
 	text := c.text
-	if verbose, err := cmd.Flags().GetBool("verbose"); err == nil && !verbose && c.brief != nil {
+	plain := format == "text" || format == string(table.Text)
+	if verbose, err := cmd.Flags().GetBool("verbose"); err == nil && !verbose && plain && c.brief != nil {
 		text = c.brief
 	}
 	if err := text(cmd.OutOrStdout()); err != nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +10,6 @@ import (
 	"opl/train/ope"
 	"opl/train/provenance"
 	"opl/train/report/render"
-	"opl/train/report/table"
 )
 
 func curveCommand(lib library.Library) *cobra.Command {
@@ -20,47 +18,37 @@ func curveCommand(lib library.Library) *cobra.Command {
 	var format, policy string
 	var bins int
 	var plot plotFlag
-	cmd := &cobra.Command{
-		Use:  "curve",
-		Args: some("a file"),
-		RunE: func(cmd *cobra.Command, paths []string) error {
-			if err := writable("plot", plot.path, paths...); err != nil {
+	cmd, fl := command("curve", some("a file"), func(cmd *cobra.Command, paths []string) error {
+		if err := writable("plot", plot.path, paths...); err != nil {
+			return err
+		}
+		if policy != "" {
+			p, err := policyfile.Load(policy)
+			if err != nil {
+				return fmt.Errorf("--policy: %w", err)
+			}
+			f.readLike(p)
+			o.Policy = p
+		}
+		log, err := f.open(cmd, paths...)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		if log.Numbers != nil {
+			if log, err = log.Divided(bins); err != nil {
 				return err
 			}
-			if policy != "" {
-				p, err := policyfile.Load(policy)
-				if err != nil {
-					return fmt.Errorf("--policy: %w", err)
-				}
-				f.readLike(p)
-				o.Policy = p
-			}
-			log, err := f.open(cmd, paths...)
-			if err != nil {
-				return err
-			}
-			defer log.Close()
-			if log.Numbers != nil {
-				if log, err = log.Divided(bins); err != nil {
-					return err
-				}
-			}
-			judge := provenance.Within(log, o.Gamma)
-			c, err := ope.Curve(log, judge, o)
-			if err != nil {
-				return flagError(err)
-			}
-			c.Notes = remarks(log, judge.Found())
-			said := conclusion{answer: c, plot: plotted(plot, render.CurveFigure, c), text: func(w io.Writer) error {
-				return render.Curve(w, table.Format(format), c)
-			}}
-			if format == string(table.Text) {
-				said.brief = shown(render.BriefCurve, c)
-			}
-			return said.write(cmd, format, nil)
-		},
-	}
-	fl := cmd.Flags()
+		}
+		judge := provenance.Within(log, o.Gamma)
+		c, err := ope.Curve(log, judge, o)
+		if err != nil {
+			return flagError(err)
+		}
+		c.Notes = remarks(log, judge.Found())
+		return conclusion{answer: c, plot: plotted(plot, render.CurveFigure, c), text: tabled(render.Curve, format, c),
+			brief: shown(render.BriefCurve, c)}.write(cmd, format, nil)
+	})
 	addProbability(fl, &o.Delta, "delta", 0.05)
 	addGamma(fl, &o.Gamma)
 	addCount(fl, &bins, "bins", 16)

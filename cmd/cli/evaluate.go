@@ -24,7 +24,6 @@ import (
 	"opl/train/ope"
 	"opl/train/provenance"
 	"opl/train/report/render"
-	"opl/train/report/table"
 )
 
 type evaluateFlags struct {
@@ -86,12 +85,9 @@ func aboutEstimator(e ope.Estimator) (name, about string) {
 func evaluateCommand(lib library.Library) *cobra.Command {
 	f := evaluateFlags{models: modelsOf(lib), readFlags: reading(lib)}
 	estimators := estimatorsOf(lib)
-	cmd := &cobra.Command{
-		Use:  "evaluate",
-		Args: some("a file"),
-		RunE: func(cmd *cobra.Command, args []string) error { return evaluate(cmd, estimators, f, args) },
-	}
-	fl := cmd.Flags()
+	cmd, fl := command("evaluate", some("a file"), func(cmd *cobra.Command, args []string) error {
+		return evaluate(cmd, estimators, f, args)
+	})
 	repeated(fl, &f.targets, "target")
 	bind(fl, &f.estimators, "estimators", nil)
 	bind(fl, &f.o.HalfWidth, "half-width", 0)
@@ -156,12 +152,11 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 	if err != nil {
 		return err
 	}
-	var short func(w io.Writer) error // of a table without estimators that were asked for
-	if f.format == string(table.Text) && !cmd.Flags().Changed("estimators") {
+	var short func(w io.Writer) error // without estimators that were asked for
+	if !cmd.Flags().Changed("estimators") {
 		short = shown(render.BriefEvaluation, result)
 	}
-	text := func(w io.Writer) error { return render.Evaluation(w, table.Format(f.format), result) }
-	return conclusion{answer: result.InUnits(), text: text, brief: short,
+	return conclusion{answer: result.InUnits(), text: tabled(render.Evaluation, f.format, result), brief: short,
 		plot: plotted(f.plot, render.EvaluationFigure, result),
 		page: checked(render.EvaluationPage, result, o.Judge)}.write(cmd, f.format, &f.page)
 }

@@ -15,36 +15,31 @@ func explainCommand(lib library.Library) *cobra.Command {
 	var o explain.Options
 	var format string
 	var page reportFlag
-	cmd := &cobra.Command{
-		Use:  "explain",
-		Args: some("a policy file", "a file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := page.check(cmd); err != nil {
-				return err
-			}
-			p, err := policyfile.Load(args[0])
-			if err != nil {
-				return err
-			}
-			f.readLike(p)
-			log, err := f.open(cmd, args[1:]...)
-			if err != nil {
-				return err
-			}
-			defer log.Close()
-			show := newStages(cmd.ErrOrStderr(), "explaining")
-			judge := provenance.Within(log, o.Gamma)
-			e, err := explain.Policy(cmd.Context(), p, log, judge, o)
-			show.stop()
-			if err != nil {
-				return flagError(err)
-			}
-			return conclusion{answer: e, text: shown(render.Explanation, e),
-				brief: shown(render.BriefExplanation, e),
-				page:  checked(render.ExplanationPage, e, judge)}.write(cmd, format, &page)
-		},
-	}
-	fl := cmd.Flags()
+	cmd, fl := command("explain", some("a policy file", "a file"), func(cmd *cobra.Command, args []string) error {
+		if err := page.check(cmd); err != nil {
+			return err
+		}
+		p, err := policyfile.Load(args[0])
+		if err != nil {
+			return err
+		}
+		f.readLike(p)
+		log, err := f.open(cmd, args[1:]...)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		show := newStages(cmd.ErrOrStderr(), "explaining")
+		judge := provenance.Within(log, o.Gamma)
+		e, err := explain.Policy(cmd.Context(), p, log, judge, o)
+		show.stop()
+		if err != nil {
+			return flagError(err)
+		}
+		return conclusion{answer: e, text: shown(render.Explanation, e),
+			brief: shown(render.BriefExplanation, e),
+			page:  checked(render.ExplanationPage, e, judge)}.write(cmd, format, &page)
+	})
 	bind(fl, &o.By, "by", nil)
 	addProbability(fl, &o.Delta, "delta", .05)
 	addGamma(fl, &o.Gamma)

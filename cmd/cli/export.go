@@ -23,12 +23,7 @@ type exportFlags struct {
 
 func exportCommand(lib library.Library) *cobra.Command {
 	var f exportFlags
-	cmd := &cobra.Command{
-		Use:  "export",
-		Args: operands(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return export(cmd, lib, f) },
-	}
-	fl := cmd.Flags()
+	cmd, fl := command("export", operands(), func(cmd *cobra.Command, _ []string) error { return export(cmd, lib, f) })
 	bind(fl, &f.out, "out", "")
 	bind(fl, &f.test, "test", "")
 	bind(fl, &f.policy, "policy", "")

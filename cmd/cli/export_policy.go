@@ -15,34 +15,30 @@ import (
 
 func exportPolicyCommand() *cobra.Command {
 	var as, out, draw string
-	cmd := &cobra.Command{
-		Use:  "export-policy",
-		Args: operands("POLICY"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := policyfile.Load(args[0])
-			if err != nil {
-				return err
-			}
-			tree, err := portable.New(p)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			var b bytes.Buffer
-			if err := cmp.Or(tree.Write(&b, as, draw), writable("out", out, args[0])); err != nil {
-				return fmt.Errorf("--as %s: %w", as, err)
-			}
-			if out == "" {
-				_, err = b.WriteTo(cmd.OutOrStdout())
-				return err
-			}
-			return wholefile.Write(out, 0, func(to *os.File) error {
-				_, err := b.WriteTo(to)
-				return err
-			})
-		},
-	}
-	oneOf(cmd.Flags(), &as, "as", portable.Formats()...)
-	bind(cmd.Flags(), &out, "out", "")
-	bind(cmd.Flags(), &draw, "draw", "u")
+	cmd, fl := command("export-policy", operands("POLICY"), func(cmd *cobra.Command, args []string) error {
+		p, err := policyfile.Load(args[0])
+		if err != nil {
+			return err
+		}
+		tree, err := portable.New(p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		var b bytes.Buffer
+		if err := cmp.Or(tree.Write(&b, as, draw), writable("out", out, args[0])); err != nil {
+			return fmt.Errorf("--as %s: %w", as, err)
+		}
+		if out == "" {
+			_, err = b.WriteTo(cmd.OutOrStdout())
+			return err
+		}
+		return wholefile.Write(out, 0, func(to *os.File) error {
+			_, err := b.WriteTo(to)
+			return err
+		})
+	})
+	oneOf(fl, &as, "as", portable.Formats()...)
+	bind(fl, &out, "out", "")
+	bind(fl, &draw, "draw", "u")
 	return cmd
 }

@@ -33,12 +33,9 @@ type frontierFlags struct {
 
 func frontierCommand(lib library.Library) *cobra.Command {
 	f := frontierFlags{readFlags: reading(lib), o: pipeline.Options{Settings: train.DefaultSettings()}}
-	cmd := &cobra.Command{
-		Use:  "frontier",
-		Args: some("a file"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, lib, args) },
-	}
-	fl := cmd.Flags()
+	cmd, fl := command("frontier", some("a file"), func(cmd *cobra.Command, args []string) error {
+		return f.run(cmd, lib, args)
+	})
 	addCount(fl, &f.points, "points", 6)
 	bind(fl, &f.out, "out", "")
 	bind(fl, &f.overwrite, "overwrite", false)

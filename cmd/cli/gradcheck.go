@@ -20,14 +20,12 @@ const tolerance = 1e-5
 func gradcheckCommand(lib library.Library) *cobra.Command {
 	var seed uint64
 	var only []string
-	cmd := &cobra.Command{
-		Use:  "gradcheck",
-		Args: operands(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return gradcheck(cmd, lib, only, seed) },
-	}
-	bind(cmd.Flags(), &seed, "seed", 1)
-	bind(cmd.Flags(), &only, "objectives", nil)
-	addVerbose(cmd.Flags())
+	cmd, fl := command("gradcheck", operands(), func(cmd *cobra.Command, _ []string) error {
+		return gradcheck(cmd, lib, only, seed)
+	})
+	bind(fl, &seed, "seed", 1)
+	bind(fl, &only, "objectives", nil)
+	addVerbose(fl)
 	return cmd
 }
 

@@ -46,7 +46,7 @@ type namedGrid struct {
 
 func newGridFlags() *gridFlags { return &gridFlags{settings: train.DefaultSettings()} }
 
-func (f *gridFlags) add(fl *pflag.FlagSet, lib library.Library, datasets []string, out string) {
+func (f *gridFlags) add(fl *pflag.FlagSet, datasets []string, out string) {
 	f.problemFlags.add(fl, datasets)
 	addSettings(fl, &f.settings, true)
 	bind(fl, &f.eta0, "eta0", nil)

@@ -41,29 +41,24 @@ type joinFlags struct {
 
 func joinCommand(lib library.Library) *cobra.Command {
 	f := joinFlags{readFlags: reading(lib)}
-	cmd := &cobra.Command{
-		Use:  "join",
-		Args: some("the log of serve", "a file of rewards"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := os.MkdirTemp("", "opl-") // for copies of objects
-			if err != nil {
-				return err
-			}
-			defer os.RemoveAll(dir)
-			last := len(args) - 1
-			served, err := local(cmd.Context(), lib, args[:last], dir)
-			if err != nil {
-				return err
-			}
-			served = slices.DeleteFunc(served, func(path string) bool { return strings.HasSuffix(path, ".torn") })
-			rewards, err := local(cmd.Context(), lib, args[last:], dir)
-			if err != nil {
-				return err
-			}
-			return joinLogs(cmd, served, rewards, f)
-		},
-	}
-	fl := cmd.Flags()
+	cmd, fl := command("join", some("the log of serve", "a file of rewards"), func(cmd *cobra.Command, args []string) error {
+		dir, err := os.MkdirTemp("", "opl-") // for copies of objects
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		last := len(args) - 1
+		served, err := local(cmd.Context(), lib, args[:last], dir)
+		if err != nil {
+			return err
+		}
+		served = slices.DeleteFunc(served, func(path string) bool { return strings.HasSuffix(path, ".torn") })
+		rewards, err := local(cmd.Context(), lib, args[last:], dir)
+		if err != nil {
+			return err
+		}
+		return joinLogs(cmd, served, rewards, f)
+	})
 	bind(fl, &f.out, "out", "")
 	bind(fl, &f.overwrite, "overwrite", false)
 	bind(fl, &f.bad, "skip-bad", "")

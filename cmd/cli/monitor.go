@@ -24,69 +24,64 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		claim  float64
 		format string
 	)
-	cmd := &cobra.Command{
-		Use:  "monitor",
-		Args: operands("a policy file", "a file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := policyfile.Load(args[0])
-			if err != nil {
-				return err
+	cmd, fl := command("monitor", operands("a policy file", "a file"), func(cmd *cobra.Command, args []string) error {
+		p, err := policyfile.Load(args[0])
+		if err != nil {
+			return err
+		}
+		of := claim
+		if !cmd.Flags().Changed("claim") {
+			var promised bool
+			if of, promised = p.File().Guaranteed(); !promised {
+				return fmt.Errorf("%s: nothing is guaranteed in the file: give --claim", args[0])
 			}
-			of := claim
-			if !cmd.Flags().Changed("claim") {
-				var promised bool
-				if of, promised = p.File().Guaranteed(); !promised {
-					return fmt.Errorf("%s: nothing is guaranteed in the file: give --claim", args[0])
-				}
+		}
+		f.readLike(p)
+		log, err := f.open(cmd, args[1])
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		if err := sameCatalogue(log, p); err != nil {
+			return fmt.Errorf("%s: %w", args[1], err)
+		}
+		judge := provenance.Within(log, 1)
+		rewards, rows, err := rewardsOf(log, p, clusters(log, judge))
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[1], err)
+		}
+		u := log.Units()
+		if cmd.Flags().Changed("claim") {
+			of = (claim - u.Low) / u.Span()
+			if !(of >= 0 && of < 1) {
+				return fmt.Errorf("--claim %v: want one in [%v, %v)", claim, u.Low, u.High)
 			}
-			f.readLike(p)
-			log, err := f.open(cmd, args[1])
-			if err != nil {
-				return err
+		}
+		w, err := certify.Monitor(rewards, of)
+		if err != nil {
+			return fmt.Errorf("--claim: %w", err)
+		}
+		others, warnings, err := watchOutcomes(log, p, clusters(log, judge), delta)
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[1], err)
+		}
+		var end error
+		refuted := w.Refuted(delta/float64(1+len(others))) || slices.ContainsFunc(others, refutedOutcome)
+		if refuted {
+			end = exitStatus(notShown)
+		}
+		w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
+		warnings = append(doubts(judge.Found()), warnings...)
+		text := func(out io.Writer) error {
+			writeWatch(out, w, others, p, rows, delta)
+			for _, doubt := range warnings {
+				fmt.Fprintf(out, "warning     %s\n", doubt)
 			}
-			defer log.Close()
-			if err := sameCatalogue(log, p); err != nil {
-				return fmt.Errorf("%s: %w", args[1], err)
-			}
-			judge := provenance.Within(log, 1)
-			rewards, rows, err := rewardsOf(log, p, clusters(log, judge))
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[1], err)
-			}
-			u := log.Units()
-			if cmd.Flags().Changed("claim") {
-				of = (claim - u.Low) / u.Span()
-				if !(of >= 0 && of < 1) {
-					return fmt.Errorf("--claim %v: want one in [%v, %v)", claim, u.Low, u.High)
-				}
-			}
-			w, err := certify.Monitor(rewards, of)
-			if err != nil {
-				return fmt.Errorf("--claim: %w", err)
-			}
-			others, warnings, err := watchOutcomes(log, p, clusters(log, judge), delta)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[1], err)
-			}
-			var end error
-			refuted := w.Refuted(delta/float64(1+len(others))) || slices.ContainsFunc(others, refutedOutcome)
-			if refuted {
-				end = exitStatus(notShown)
-			}
-			w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
-			warnings = append(doubts(judge.Found()), warnings...)
-			text := func(out io.Writer) error {
-				writeWatch(out, w, others, p, rows, delta)
-				for _, doubt := range warnings {
-					fmt.Fprintf(out, "warning     %s\n", doubt)
-				}
-				return nil
-			}
-			return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w, others, list(warnings)}, text: text,
-				end: end}.write(cmd, format, nil)
-		},
-	}
-	fl := cmd.Flags()
+			return nil
+		}
+		return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w, others, list(warnings)}, text: text,
+			end: end}.write(cmd, format, nil)
+	})
 	bind(fl, &claim, "claim", 0)
 	addProbability(fl, &delta, "delta", 0.05)
 	addFormat(fl, &format)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +22,6 @@ import (
 	"opl/train/ope"
 	"opl/train/provenance"
 	"opl/train/report/render"
-	"opl/train/report/table"
 )
 
 // partFlags are the flags of commands that can work on a shard of a log: on its own files alone.
@@ -156,9 +154,7 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 		})
 	case "evaluate":
 		c, err = merged(cmd, paths, ope.Combine, func(r ope.Result) conclusion {
-			return conclusion{answer: r.InUnits(), text: func(w io.Writer) error {
-				return render.Evaluation(w, table.Format(format), r)
-			}}
+			return conclusion{answer: r.InUnits(), text: tabled(render.Evaluation, format, r)}
 		})
 	case "inspect":
 		c, err = merged(cmd, paths, inspect.Combine, func(r inspect.Report) conclusion {

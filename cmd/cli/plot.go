@@ -15,38 +15,34 @@ import (
 func plotCommand(lib library.Library) *cobra.Command {
 	var out, format string
 	var curves bool
-	cmd := &cobra.Command{
-		Use:  "plot",
-		Args: operands("a folder or file of results"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			far := remotes(cmd, lib.Bucket)
-			defer func() { err = far.close(err) }()
-			at, err := far.from(args[0])
-			if err != nil {
-				return err
-			}
-			dir, err := far.to(out)
-			if err != nil {
-				return err
-			}
-			store, err := experiment.ReadStore(at)
-			if err != nil {
-				return err
-			}
-			notes(cmd, store)
-			if len(store.Records()) == 0 {
-				return fmt.Errorf("no results in %s", store.Path())
-			}
-			if out == "" {
-				dir = filepath.Dir(store.Path())
-				far.writes(dir)
-			}
-			return draw(cmd, report.PageOptions{Library: lib, Curves: curves}, dir, store.Records())
-		},
-	}
-	bind(cmd.Flags(), &out, "out", "")
-	addFormat(cmd.Flags(), &format)
-	bind(cmd.Flags(), &curves, "curves", false)
+	cmd, fl := command("plot", operands("a folder or file of results"), func(cmd *cobra.Command, args []string) (err error) {
+		far := remotes(cmd, lib.Bucket)
+		defer func() { err = far.close(err) }()
+		at, err := far.from(args[0])
+		if err != nil {
+			return err
+		}
+		dir, err := far.to(out)
+		if err != nil {
+			return err
+		}
+		store, err := experiment.ReadStore(at)
+		if err != nil {
+			return err
+		}
+		notes(cmd, store)
+		if len(store.Records()) == 0 {
+			return fmt.Errorf("no results in %s", store.Path())
+		}
+		if out == "" {
+			dir = filepath.Dir(store.Path())
+			far.writes(dir)
+		}
+		return draw(cmd, report.PageOptions{Library: lib, Curves: curves}, dir, store.Records())
+	})
+	bind(fl, &out, "out", "")
+	addFormat(fl, &format)
+	bind(fl, &curves, "curves", false)
 	return cmd
 }
 

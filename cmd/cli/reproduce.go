@@ -15,19 +15,15 @@ import (
 func reproduceCommand(lib library.Library) *cobra.Command {
 	figures := names(experiment.Figures(), func(f experiment.Figure) string { return f.Name })
 	f := newGridFlags()
-	cmd := &cobra.Command{
-		Use:       "reproduce",
-		Args:      some("figures"),
-		ValidArgs: append([]string{"all"}, figures...),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			grids, left, err := f.figures(cmd, args)
-			if err != nil {
-				return err
-			}
-			return f.run(cmd, lib, grids, left)
-		},
-	}
-	f.add(cmd.Flags(), lib, experiment.PaperDatasets(), "reproduction")
+	cmd, fl := command("reproduce", some("figures"), func(cmd *cobra.Command, args []string) error {
+		grids, left, err := f.figures(cmd, args)
+		if err != nil {
+			return err
+		}
+		return f.run(cmd, lib, grids, left)
+	})
+	cmd.ValidArgs = append([]string{"all"}, figures...)
+	f.add(fl, experiment.PaperDatasets(), "reproduction")
 	return cmd
 }
 

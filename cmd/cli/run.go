@@ -14,19 +14,15 @@ import (
 
 func runCommand(lib library.Library) *cobra.Command {
 	f := newGridFlags()
-	cmd := &cobra.Command{
-		Use:  "run",
-		Args: operands("a grid file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			grid, err := f.file(cmd, lib, args[0])
-			if err != nil {
-				return err
-			}
-			f.submit.grid = args[0]
-			return f.run(cmd, lib, []namedGrid{grid}, nil)
-		},
-	}
-	f.add(cmd.Flags(), lib, []string{"mnist"}, "")
+	cmd, fl := command("run", operands("a grid file"), func(cmd *cobra.Command, args []string) error {
+		grid, err := f.file(cmd, lib, args[0])
+		if err != nil {
+			return err
+		}
+		f.submit.grid = args[0]
+		return f.run(cmd, lib, []namedGrid{grid}, nil)
+	})
+	f.add(fl, []string{"mnist"}, "")
 	return cmd
 }
 

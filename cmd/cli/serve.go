@@ -61,29 +61,24 @@ type played struct {
 
 func serveCommand(lib library.Library) *cobra.Command {
 	f := serveFlags{config: server.Config{Around: lib.Around}}
-	cmd := &cobra.Command{
-		Use: "serve",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if f.check != "" {
-				return operands()(cmd, args)
+	cmd, fl := command("serve", func(cmd *cobra.Command, args []string) error {
+		if f.check != "" {
+			return operands()(cmd, args)
+		}
+		return operands("a policy file")(cmd, args)
+	}, func(cmd *cobra.Command, args []string) error {
+		if f.check != "" {
+			said, err := server.Check(cmd.Context(), f.check, f.config.Timeout)
+			if err == nil {
+				fmt.Fprintln(cmd.OutOrStdout(), said)
 			}
-			return operands("a policy file")(cmd, args)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.check != "" {
-				said, err := server.Check(cmd.Context(), f.check, f.config.Timeout)
-				if err == nil {
-					fmt.Fprintln(cmd.OutOrStdout(), said)
-				}
-				return err
-			}
-			if cmd.Flags().Changed("seed") {
-				f.config.Seed = &f.seed
-			}
-			return runServe(cmd.Context(), args[0], f, cmd.ErrOrStderr())
-		},
-	}
-	fl := cmd.Flags()
+			return err
+		}
+		if cmd.Flags().Changed("seed") {
+			f.config.Seed = &f.seed
+		}
+		return runServe(cmd.Context(), args[0], f, cmd.ErrOrStderr())
+	})
 	bind(fl, &f.check, "check", "")
 	bind(fl, &f.watch, "watch", false)
 	bind(fl, &f.listen, "listen", "127.0.0.1:8080")

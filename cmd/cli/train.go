@@ -48,12 +48,9 @@ type trainFlags struct {
 
 func trainCommand(lib library.Library) *cobra.Command {
 	f := trainFlags{readFlags: reading(lib), o: pipeline.Options{Settings: train.DefaultSettings()}}
-	cmd := &cobra.Command{
-		Use:  "train",
-		Args: some("a file"),
-		RunE: func(cmd *cobra.Command, args []string) error { return trainPolicy(cmd, lib, f, args) },
-	}
-	fl := cmd.Flags()
+	cmd, fl := command("train", some("a file"), func(cmd *cobra.Command, args []string) error {
+		return trainPolicy(cmd, lib, f, args)
+	})
 	bind(fl, &f.out, "out", "")
 	bind(fl, &f.overwrite, "overwrite", false)
 	bind(fl, &f.o.Objective, "objective", "certified")

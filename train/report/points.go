@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"opl/train"
 	"opl/train/experiment"
+	"opl/train/report/table"
 )
 
 // Quantities that figures show.
@@ -34,16 +34,16 @@ type Point struct {
 
 // writePoints writes points as CSV.
 func writePoints(w io.Writer, pts []Point) error {
-	lines := [][]string{{"figure", "dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter",
-		"penalty",
-		"quantity", "mean", "sd", "count", "representation"}}
+	head := []string{"figure", "dataset", "eta0", "objective", "policy", "lambda", "weight", "hyperparameter",
+		"penalty", "quantity", "mean", "sd", "count", "representation"}
+	var rows [][]string
 	for _, p := range pts {
-		lines = append(lines, []string{p.Figure, p.Dataset, number(p.Eta0), p.Objective, p.Policy, p.Lambda,
+		rows = append(rows, []string{p.Figure, p.Dataset, number(p.Eta0), p.Objective, p.Policy, p.Lambda,
 			p.Weight,
 			p.Hyper.String(), p.Penalty.String(), p.Quantity, p.Mean.String(), p.SD.String(), fmt.Sprint(p.Count),
 			p.Representation})
 	}
-	return csv.NewWriter(w).WriteAll(lines)
+	return table.Write(w, table.CSV, head, rows)
 }
 
 // canonical sorts records by configuration, whatever order they came in, and keeps

@@ -4,7 +4,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -19,13 +18,10 @@ import (
 
 // Write prints records in a format.
 func Write(w io.Writer, f table.Format, recs []train.Record) error {
-	switch f {
-	case table.CSV:
+	if f == table.CSV {
 		return writeCSV(w, recs)
-	case table.Text, table.Markdown, table.LaTeX:
-		return rewards(w, f, table.Width(w), recs)
 	}
-	return fmt.Errorf("report: unknown format %q", f)
+	return rewards(w, f, table.Width(w), recs)
 }
 
 type column struct {
@@ -140,14 +136,15 @@ func count(n int) string {
 }
 
 func writeCSV(w io.Writer, recs []train.Record) error {
-	lines := make([][]string, 1+len(recs))
+	var head []string
+	rows := make([][]string, len(recs))
 	for _, col := range columns {
-		lines[0] = append(lines[0], col.name)
+		head = append(head, col.name)
 		for i, r := range recs {
-			lines[i+1] = append(lines[i+1], col.of(r))
+			rows[i] = append(rows[i], col.of(r))
 		}
 	}
-	return csv.NewWriter(w).WriteAll(lines)
+	return table.Write(w, table.CSV, head, rows)
 }
 
 // group holds the runs of one configuration, which differ in the seed alone.

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -24,12 +23,8 @@ import (
 // error is about the MSE's less the bias's part; Text, in 80 columns, leaves it out. CSV gives plain
 // numbers.
 func Bench(w io.Writer, f table.Format, r bench.Result) error {
-	switch f {
-	case table.CSV:
+	if f == table.CSV {
 		return benchCSV(w, r)
-	case table.Text, table.Markdown, table.LaTeX:
-	default:
-		return fmt.Errorf("render: unknown format %q", f)
 	}
 	var rows [][]string
 	var biased []string
@@ -101,17 +96,17 @@ func measured(m bench.Measured, scale float64) string {
 }
 
 func benchCSV(w io.Writer, r bench.Result) error {
-	lines := [][]string{{"data", "logging", "rows", "estimator", "biased", "logs", "bias", "bias_se", "variance",
-		"variance_se",
-		"mse", "mse_se", "coverage", "coverage_se", "half_width"}}
+	head := []string{"data", "logging", "rows", "estimator", "biased", "logs", "bias", "bias_se", "variance",
+		"variance_se", "mse", "mse_se", "coverage", "coverage_se", "half_width"}
+	var rows [][]string
 	for _, x := range r.Cells {
-		lines = append(lines, []string{r.Data, x.Logging, strconv.Itoa(x.Rows), x.Estimator,
+		rows = append(rows, []string{r.Data, x.Logging, strconv.Itoa(x.Rows), x.Estimator,
 			strconv.FormatBool(x.Biased), strconv.Itoa(x.Logs),
 			exact(x.Bias.Value), exact(x.Bias.SE), exact(x.Variance.Value), exact(x.Variance.SE),
 			exact(x.MSE.Value), exact(x.MSE.SE),
 			exact(x.Coverage.Value), exact(x.Coverage.SE), exact(x.Half)})
 	}
-	return csv.NewWriter(w).WriteAll(lines)
+	return table.Write(w, table.CSV, head, rows)
 }
 
 // BenchFigure draws the root of the mean squared error by rows, a panel a logging policy and a line

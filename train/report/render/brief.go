@@ -133,11 +133,17 @@ func (b *brief) guaranteed(s provenance.Statement) {
 		}
 	}
 	if d := s.Decided(); d != nil {
-		var t strings.Builder
-		_ = table.Columns(&t, "  ", append([][]string{outcomesHead}, outcomes(d)...)) // a builder takes all
-		b.table, b.fewest = strings.Split(strings.TrimRight(t.String(), "\n"), "\n"), below
+		b.columns("  ", append([][]string{outcomesHead}, outcomes(d)...))
+		b.fewest = below
 		b.notes = append(b.notes, conditionsOf(d)...)
 	}
+}
+
+// columns makes rows the table.
+func (b *brief) columns(indent string, rows [][]string) {
+	var t strings.Builder
+	_ = table.Columns(&t, indent, rows) // a builder takes all
+	b.table = strings.Split(strings.TrimRight(t.String(), "\n"), "\n")
 }
 
 // concluded is the conclusion of a statement in a line: what the policy earns at least, and what to do next.
@@ -338,9 +344,7 @@ func (b *brief) rest(rows [][]string, log, missing []string) {
 		b.doubt("", "note", ": "+n)
 	}
 	b.what, b.fewest = "policies", 4
-	var t strings.Builder
-	_ = table.Columns(&t, "", rows) // a builder takes all
-	b.table = strings.Split(strings.TrimRight(t.String(), "\n"), "\n")
+	b.columns("", rows)
 	b.notes = append(b.notes, missing...)
 }
 

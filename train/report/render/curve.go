@@ -31,15 +31,11 @@ func Curve(w io.Writer, f table.Format, c ope.DoseCurve) error {
 
 // BriefCurve writes the bins of the best bounds, and what a policy would have earned.
 func BriefCurve(w io.Writer, c ope.DoseCurve) error {
-	var b, t brief
+	var b brief
 	fmt.Fprintln(&b, concludedCurve(c))
 	best := slices.SortedStableFunc(slices.Values(c.Doses), func(a, b ope.Dose) int { return cmp.Compare(b.Low, a.Low) })
-	_ = table.Columns(&t, "", doses(best)) // a builder takes all
-	for _, n := range c.Notes {
-		b.doubt("", "note", ": "+n)
-	}
-	b.what, b.fewest = "bins", 4
-	b.table = strings.Split(strings.TrimSpace(t.String()), "\n")
+	b.rest(doses(best), c.Notes, nil)
+	b.what = "bins"
 	b.legend = bandOf(c) + "; point value: by kernels, biased, no guarantee"
 	return b.to(w)
 }

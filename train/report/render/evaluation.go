@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -27,26 +26,23 @@ import (
 // Numbers have two digits of that half, or of the standard error.
 func Evaluation(w io.Writer, f table.Format, r ope.Result) error {
 	r = r.InUnits()
-	switch f {
-	case table.CSV:
+	if f == table.CSV {
 		return evaluationCSV(w, r)
-	case table.Text, table.Markdown, table.LaTeX:
-		e := evaluation{document{w, f}, r, percent(r.Delta) + " interval"}
-		if f == table.Text {
-			fmt.Fprintln(w, concludedEvaluation(r))
-		}
-		for _, write := range []func() error{e.estimates, e.weights, e.pairs} {
-			if err := write(); err != nil {
-				return err
-			}
-		}
-		e.legend()
-		e.believed()
-		e.doubts()
-		e.guarantees()
-		return e.outcomes(e.level, r.Policies)
 	}
-	return fmt.Errorf("render: unknown format %q", f)
+	e := evaluation{document{w, f}, r, percent(r.Delta) + " interval"}
+	if f == table.Text {
+		fmt.Fprintln(w, concludedEvaluation(r))
+	}
+	for _, write := range []func() error{e.estimates, e.weights, e.pairs} {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	e.legend()
+	e.believed()
+	e.doubts()
+	e.guarantees()
+	return e.outcomes(e.level, r.Policies)
 }
 
 // evaluation is a result on its way to a text.
@@ -256,18 +252,17 @@ func estimators(r ope.Result, of func(e ope.Estimate) bool) string {
 }
 
 func evaluationCSV(w io.Writer, r ope.Result) error {
-	c := csv.NewWriter(w)
 	interval := func(i ope.Interval) []string {
 		return []string{exact(i.Value), exact(i.SE), exact(i.Low), exact(i.High)}
 	}
 	count := []string{strconv.Itoa(r.Rows), strconv.Itoa(r.Groups)}
-	_ = c.Write([]string{"policy", "estimator", "hyperparameter", "value", "se", "low", "high",
+	head := []string{"policy", "estimator", "hyperparameter", "value", "se", "low", "high",
 		"gain", "gain_se", "gain_low", "gain_high", "rows", "groups", "ess", "mean_weight", "largest_weight",
 		"largest_share", "delta",
 		"guaranteed", "certificate", "gain_guaranteed", "verdict", "warnings", "biased", "recommended",
-		"pareto_k", "uncovered", "rows_needed", "half_width", "interval"})
-	_ = c.Write(slices.Concat([]string{"logging", "on-policy", ""}, interval(r.Logging), make([]string, 4), count,
-		make([]string, 4), []string{exact(r.Delta)}, make([]string, 11), []string{r.Interval}))
+		"pareto_k", "uncovered", "rows_needed", "half_width", "interval"}
+	rows := [][]string{slices.Concat([]string{"logging", "on-policy", ""}, interval(r.Logging), make([]string, 4), count,
+		make([]string, 4), []string{exact(r.Delta)}, make([]string, 11), []string{r.Interval})}
 	for _, p := range r.Policies {
 		promise := make([]string, 4)
 		if g := p.Guarantee; g != nil {
@@ -278,15 +273,14 @@ func evaluationCSV(w io.Writer, r ope.Result) error {
 			if e.Hyper != 0 {
 				hyper = exact(e.Hyper)
 			}
-			_ = c.Write(slices.Concat([]string{p.Name, e.Estimator, hyper}, interval(e.Interval), interval(e.Gain),
+			rows = append(rows, slices.Concat([]string{p.Name, e.Estimator, hyper}, interval(e.Interval), interval(e.Gain),
 				count, []string{exact(p.ESS), exact(p.MeanWeight), exact(p.Largest), exact(p.Share),
 					exact(r.Delta)}, promise, []string{strings.Join(p.Warnings, "; "), strconv.FormatBool(e.Biased),
 					strconv.FormatBool(e.Estimator == p.Recommended), exact(p.Tail), exact(p.Uncovered),
 					exact(p.RowsNeeded), exact(p.HalfWidth), r.Interval}))
 		}
 	}
-	c.Flush()
-	return c.Error()
+	return table.Write(w, table.CSV, head, rows)
 }
 
 // EvaluationPage is a result to be shared.

@@ -13,6 +13,7 @@ import (
 	"opl/train/logs"
 	"opl/train/report/figure"
 	"opl/train/report/html"
+	"opl/train/report/table"
 )
 
 // columns is the width of the text.
@@ -150,23 +151,8 @@ func byAction(b *strings.Builder, r inspect.Report) {
 // indented as far as the first line's head.
 func wrap(b *strings.Builder, head, text string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
-	b.WriteString(head)
-	at := len(indent)
-	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case at+1+n > columns:
-			b.WriteString("\n" + indent)
-			at = len(indent)
-		default:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(word)
-		at += n
-	}
-	b.WriteByte('\n')
+	lines := table.Wrap(columns-len(indent), strings.Join(strings.Fields(text), " "))
+	fmt.Fprintf(b, "%s%s\n", head, strings.Join(lines, "\n"+indent))
 }
 
 // classes draws a histogram as lines of at most 80 columns.

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -19,25 +18,22 @@ import (
 // with the decision, and other formats end with it.
 func Selection(w io.Writer, f table.Format, s ope.Selection) error {
 	s = s.InUnits()
-	switch f {
-	case table.CSV:
+	if f == table.CSV {
 		return selectionCSV(w, s)
-	case table.Text, table.Markdown, table.LaTeX:
-		e := selection{document{w, f}, s, s.Decimals()}
-		if f == table.Text {
-			fmt.Fprintln(w, s.Because)
-		}
-		if err := table.Write(w, f, e.targets()[0], e.targets()[1:]); err != nil {
-			return err
-		}
-		if err := e.decisions(); err != nil {
-			return err
-		}
-		e.legend()
-		e.doubts()
-		return nil
 	}
-	return fmt.Errorf("render: unknown format %q", f)
+	e := selection{document{w, f}, s, s.Decimals()}
+	if f == table.Text {
+		fmt.Fprintln(w, s.Because)
+	}
+	if err := table.Write(w, f, e.targets()[0], e.targets()[1:]); err != nil {
+		return err
+	}
+	if err := e.decisions(); err != nil {
+		return err
+	}
+	e.legend()
+	e.doubts()
+	return nil
 }
 
 // selection is a selection on its way to a text.
@@ -160,27 +156,25 @@ func (s selection) tells() {
 }
 
 func selectionCSV(w io.Writer, s ope.Selection) error {
-	c := csv.NewWriter(w)
+	var rows [][]string
 	bound := func(v *float64) string {
 		if v == nil {
 			return ""
 		}
 		return exact(*v)
 	}
-	_ = c.Write([]string{"policy", "at_least", "gain_at_least", "verdict", "strength",
-		"estimator", "value", "se", "gain", "gain_se", "selected", "ship"})
 	for i, t := range s.Targets {
 		estimate := make([]string, 5)
 		if e := t.Estimate; e != nil {
 			estimate = []string{e.Label(), exact(e.Value), exact(e.SE), exact(e.Gain.Value), exact(e.Gain.SE)}
 		}
 		chosen := i == 0 && s.Selected != nil
-		_ = c.Write(slices.Concat([]string{t.Name, bound(t.AtLeast), bound(t.GainAtLeast), string(t.Verdict),
+		rows = append(rows, slices.Concat([]string{t.Name, bound(t.AtLeast), bound(t.GainAtLeast), string(t.Verdict),
 			exact(t.Strength)}, estimate, []string{strconv.FormatBool(chosen),
 			strconv.FormatBool(chosen && s.Ship)}))
 	}
-	c.Flush()
-	return c.Error()
+	return table.Write(w, table.CSV, []string{"policy", "at_least", "gain_at_least", "verdict", "strength",
+		"estimator", "value", "se", "gain", "gain_se", "selected", "ship"}, rows)
 }
 
 // SelectionPage is a selection to be shared.

@@ -117,6 +117,8 @@ func WriteWithin(w io.Writer, f Format, width int, head []string, rows [][]strin
 		return csv.NewWriter(w).WriteAll(append([][]string{head}, rows...))
 	case f == Markdown:
 		opts = append(opts, tablewriter.WithRenderer(renderer.NewMarkdown()))
+	case f != Text:
+		return fmt.Errorf("table: unknown format %q", f)
 	case Wide(head, rows)+len(head)+3 > width:
 		return plain(w, head, rows)
 	}
