@@ -102,7 +102,7 @@ func TestReport_GivesTheGoldenFiles(t *testing.T) {
 	if err := report.WriteTerms(&b, table.Text, records()); err != nil || !bytes.Contains(b.Bytes(), []byte("ls")) {
 		t.Errorf("terms: %v\n%s", err, b.Bytes())
 	}
-	if err := report.Write(&bytes.Buffer{}, "yaml", nil); err == nil {
+	if err := report.Write(&bytes.Buffer{}, "yaml", records()); err == nil {
 		t.Error("an unknown format was written")
 	}
 }
