@@ -71,21 +71,6 @@ func described[T any](items []T, text func(T) (name, about string)) string {
 	return b.String()
 }
 
-func objectiveList(lib library.Library) string {
-	return described(lib.Objectives, func(o library.Objective) (string, string) {
-		return o.Name, o.About + " (" + o.Policy + ")"
-	})
-}
-
-func weightList(lib library.Library) string {
-	return described(lib.Weights, func(w library.Weight) (string, string) {
-		if !w.Tunable() {
-			return w.Name, w.About
-		}
-		return w.Name, fmt.Sprintf("%s; unregularized at %v", w.About, w.IPSAt)
-	})
-}
-
 // names lists the names of items.
 func names[T any](items []T, name func(T) string) (all []string) {
 	for _, x := range items {
@@ -103,19 +88,6 @@ func listed[T any](items []T, text func(T) string) string {
 		}
 	}
 	return strings.Join(texts, ", ")
-}
-
-func withLambda(lib library.Library) string {
-	return listed(lib.Objectives, func(o library.Objective) string {
-		return map[bool]string{true: o.Name}[o.HasLambda]
-	})
-}
-
-// penalties lists the objectives that take a penalty, with its default.
-func penalties(lib library.Library) string {
-	return listed(lib.Objectives, func(o library.Objective) string {
-		return map[bool]string{true: fmt.Sprintf("%s %v", o.Name, o.Penalty)}[o.HasPenalty]
-	})
 }
 
 func noiseNames(lib library.Library) string {

@@ -65,18 +65,13 @@ func addShard(fl *pflag.FlagSet, to *string) {
 	bind(fl, to, "shard", "")
 }
 
-// checkTogether refuses flags that do not go together.
-func (f *gridFlags) checkTogether(cmd *cobra.Command) error {
+// run runs what the store of --out lacks of the grids, and draws the results.
+func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGrid, left leftOut) (err error) {
 	if f.format == "json" && (f.dry || f.shard != "" || f.submit.engine != "") {
 		return errors.New("--format json is of grids that have been run: leave it out with --dry-run, --shard and " +
 			"--submit")
 	}
-	return cmp.Or(f.submit.check(cmd.Flags()), f.page.check(cmd))
-}
-
-// run runs what the store of --out lacks of the grids, and draws the results.
-func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGrid, left leftOut) (err error) {
-	if err := f.checkTogether(cmd); err != nil {
+	if err := cmp.Or(f.submit.check(cmd.Flags()), f.page.check(cmd)); err != nil {
 		return err
 	}
 	var shard logs.Shard

@@ -89,7 +89,16 @@ func words(lib library.Library) *strings.Replacer {
 	aboutWorld := func(w worlds.World) (string, string) { return w.Name, w.About }
 	return strings.NewReplacer(
 		"{{log}}", page("log"), "{{statuses}}", page("statuses"),
-		"{{objectives}}", objectiveList(lib), "{{weights}}", weightList(lib), "{{noises}}", noiseNames(lib),
+		"{{objectives}}", described(lib.Objectives, func(o library.Objective) (string, string) {
+			return o.Name, o.About + " (" + o.Policy + ")"
+		}),
+		"{{weights}}", described(lib.Weights, func(w library.Weight) (string, string) {
+			if !w.Tunable() {
+				return w.Name, w.About
+			}
+			return w.Name, fmt.Sprintf("%s; unregularized at %v", w.About, w.IPSAt)
+		}),
+		"{{noises}}", noiseNames(lib),
 		"{{representations}}", described(lib.Representations, func(r library.Representation) (string, string) {
 			return r.Name, r.About
 		}),
@@ -102,8 +111,14 @@ func words(lib library.Library) *strings.Replacer {
 		"{{figures}}", described(experiment.Figures(), func(f experiment.Figure) (string, string) {
 			return f.Name, f.Title
 		}),
-		"{{method-names}}", listed(ope.Methods(), methodName), "{{with-lambda}}", withLambda(lib),
-		"{{penalties}}", penalties(lib), "{{formats}}", strings.Join(table.Formats(), ", "),
+		"{{method-names}}", listed(ope.Methods(), methodName),
+		"{{with-lambda}}", listed(lib.Objectives, func(o library.Objective) string {
+			return map[bool]string{true: o.Name}[o.HasLambda]
+		}),
+		"{{penalties}}", listed(lib.Objectives, func(o library.Objective) string {
+			return map[bool]string{true: fmt.Sprintf("%s %v", o.Name, o.Penalty)}[o.HasPenalty]
+		}),
+		"{{formats}}", strings.Join(table.Formats(), ", "),
 		"{{tree-formats}}", strings.Join(portable.Formats(), ", "), "{{writable}}", logs.Writable(),
 		"{{world-names}}", listed(worlds.All(), worldName), "{{number-worlds}}", listed(worlds.OfNumbers(), worldName),
 		"{{presets}}", logs.Presets(), "{{log-formats}}", logs.Formats(), "{{learners}}", strings.Join(learners, ", "))

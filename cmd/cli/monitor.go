@@ -61,7 +61,13 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("--claim: %w", err)
 		}
-		others, warnings, err := watchOutcomes(log, p, clusters(log, judge), delta)
+		var warnings []string
+		for _, d := range judge.Found().Findings {
+			if d.Severity > inspect.Fine {
+				warnings = append(warnings, fmt.Sprintf("%s: %s: %s", d.Check, d.Measured, d.Means))
+			}
+		}
+		others, lacking, err := watchOutcomes(log, p, clusters(log, judge), delta)
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
@@ -71,7 +77,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 			end = exitStatus(notShown)
 		}
 		w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
-		warnings = append(doubts(judge.Found()), warnings...)
+		warnings = append(warnings, lacking...)
 		text := func(out io.Writer) error {
 			writeWatch(out, w, others, p, rows, delta)
 			for _, doubt := range warnings {
@@ -166,16 +172,6 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 		rewards[j] += (0 - log.Cost[i] - rewards[j]) / counts[j]
 	}
 	return rewards, len(of), nil
-}
-
-// doubts lists what an inspection doubts.
-func doubts(r inspect.Report) (all []string) {
-	for _, f := range r.Findings {
-		if f.Severity > inspect.Fine {
-			all = append(all, fmt.Sprintf("%s: %s: %s", f.Check, f.Measured, f.Means))
-		}
-	}
-	return all
 }
 
 // watchedOutcome is what speaks against the limit of another outcome, in its own units.

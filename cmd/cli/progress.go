@@ -26,7 +26,7 @@ type ticker struct {
 
 func newTicker(out io.Writer) *ticker {
 	t := &ticker{out: out, terminal: terminal(out)}
-	if plainTerminal() {
+	if os.Getenv("TERM") == "dumb" || os.Getenv("NO_COLOR") != "" { // the user wants no control characters
 		t.terminal = nil
 	}
 	return t

@@ -234,9 +234,6 @@ func (f *readFlags) scaled() bool {
 	return f.ranged || f.Reward != "" || f.set.Changed("reward-min") || f.set.Changed("reward-max")
 }
 
-// scale sets the range of rewards as if it were given.
-func (f *readFlags) scale(low, high float64) { f.ranged, f.RewardMin, f.RewardMax = true, low, high }
-
 // readLike has the log read as a policy reads it: its names of columns and actions, unless flags give them or the
 // logging policy brings them.
 func (f *readFlags) readLike(p *policyfile.Policy) {
@@ -261,7 +258,7 @@ func (f *readFlags) readColumnsLike(p *policyfile.Policy) {
 		f.ColumnsBefore = p.File().Columns
 	}
 	if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
-		f.scale(low, high)
+		f.ranged, f.RewardMin, f.RewardMax = true, low, high // as if it were given
 	}
 }
 

@@ -92,7 +92,7 @@ func (r *remote) writes(dir string) {
 func (r *remote) push(ctx context.Context) {
 	said := false
 	every(ctx, pushEvery, never, func() {
-		if err := r.written.Push(ctx); err != nil && !said && ctx.Err() == nil {
+		if err := r.written.Push(ctx, false); err != nil && !said && ctx.Err() == nil {
 			said = true
 			fmt.Fprintf(r.cmd.ErrOrStderr(), "opl: not stored there yet, and tried again: %s\n", oneLine(err))
 		}
@@ -128,7 +128,7 @@ func (r *remote) close(err error) error {
 	}
 	for _, m := range r.mirrors {
 		if m == r.written {
-			if lost := m.PushAll(ctx); lost != nil {
+			if lost := m.Push(ctx, true); lost != nil {
 				named = errors.Join(named, fmt.Errorf("%w: not all is stored there; all is in %s, whose %s may be "+
 					"copied there", lost, m.Dir, experiment.ResultsFile))
 				continue

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 )
@@ -26,9 +25,6 @@ type stages struct {
 	since time.Time
 	told  bool // of what is done
 }
-
-// plainTerminal reports whether the user wants no control characters on the terminal.
-func plainTerminal() bool { return os.Getenv("TERM") == "dumb" || os.Getenv("NO_COLOR") != "" }
 
 // newStages begins the first stage. Call stop before anything else is written to out.
 func newStages(out io.Writer, what string) *stages {

@@ -280,7 +280,7 @@ func TestMirror_StoresBeforeTheEnd(t *testing.T) {
 		if err := os.WriteFile(file, []byte(all), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Push(context.Background()); err != nil {
+		if err := m.Push(context.Background(), false); err != nil {
 			t.Fatal(err)
 		}
 		other, err := experiment.NewMirror(context.Background(), "mem://b/f", func(context.Context, string) (logs.Bucket, error) { return store{cloud.Bucket(b), nil}, nil })
@@ -298,7 +298,7 @@ func TestMirror_StoresBeforeTheEnd(t *testing.T) {
 	if text := has(t, b, "f/"+experiment.ResultsFile); text != "" {
 		t.Error("the whole file is there before the end", text)
 	}
-	if err := m.PushAll(context.Background()); err != nil || has(t, b, "f/"+experiment.ResultsFile) != all {
+	if err := m.Push(context.Background(), true); err != nil || has(t, b, "f/"+experiment.ResultsFile) != all {
 		t.Error(err)
 	}
 }

@@ -103,13 +103,6 @@ func strong(c *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// config is the TLS configuration of a listener. It looks the certificate up for each handshake, so that a renewed one
-// needs no new listener.
-func (c *Certificate) config() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.now.Load(), nil }}
-}
-
 // refuse returns the status, kind and reason of a request that is not let in, and a nil error for one that is.
 //
 // A web page in a browser can send requests to any server that the browser reaches, and would draw decisions into the

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -452,7 +453,9 @@ func (l *Log) check(now bool) error {
 	if err := l.within(1); err != nil {
 		return err
 	}
-	return l.segment.probe()
+	// Some bytes are written and removed, to learn whether the disk takes records again.
+	_, err := l.segment.f.Write(bytes.Repeat([]byte{' '}, spareRoom))
+	return errors.Join(err, l.segment.cut())
 }
 
 // Err returns why the log takes no decisions at the moment, or nil.

@@ -203,7 +203,9 @@ var repeated = jsontext.AllowDuplicateNames(true)
 // list instead of the context has the values of all the encoder's names in order.
 // Errors start with the field that is wrong.
 func (q *request) parse(body []byte, c *columns) error {
-	q.reset()
+	// What the request before left is forgotten, and its memory kept.
+	q.id, q.group, q.context, q.unknown = q.id[:0], q.group[:0], q.context[:0], 0
+	q.set, q.setText, q.top, q.slots, q.late = nil, q.setText[:0], 0, 0, nil
 	q.in = *bytes.NewBuffer(body)
 	q.json.Reset(&q.in, repeated)
 	err := q.fields(c)
@@ -216,12 +218,6 @@ func (q *request) parse(body []byte, c *columns) error {
 		err = errors.New("the JSON ends")
 	}
 	return fmt.Errorf("%s: %w, after %d bytes", cmp.Or(field, "the body"), err, wrong.ByteOffset)
-}
-
-// reset forgets the request before, and keeps its memory.
-func (q *request) reset() {
-	q.id, q.group, q.context, q.unknown = q.id[:0], q.group[:0], q.context[:0], 0
-	q.set, q.setText, q.top, q.slots, q.late = nil, q.setText[:0], 0, 0, nil
 }
 
 // fields reads the members of the body.
@@ -288,20 +284,27 @@ func (q *request) parseText(field string, to *[]byte) error {
 	if len(*to) > 0 {
 		return fmt.Errorf("%s: comes twice", field)
 	}
-	text, err := q.json.ReadValue()
+	raw, err := q.json.ReadValue()
+	if err == nil {
+		_, err = short(field, raw)
+	}
+	*to = append(*to, raw...)
+	return err
+}
+
+// short returns the text of a JSON string of 1 to maxID bytes.
+func short(field string, raw jsontext.Value) ([]byte, error) {
 	switch {
-	case err != nil:
-		return err
-	case text.Kind() != '"':
-		return fmt.Errorf("%s: want a string", field)
-	case len(text) == 2 || len(text) > maxID+2:
-		return fmt.Errorf("%s: %d bytes, want 1 to %d", field, len(text)-2, maxID)
+	case raw.Kind() != '"':
+		return nil, fmt.Errorf("%s: want a string", field)
+	case len(raw) == 2 || len(raw) > maxID+2:
+		return nil, fmt.Errorf("%s: %d bytes, want 1 to %d", field, len(raw)-2, maxID)
 	}
-	*to = append(*to, text...)
-	if _, err := plain(text); err != nil {
-		return fmt.Errorf("%s: %w", field, err)
+	text, err := plain(raw)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", field, err)
 	}
-	return nil
+	return text, err
 }
 
 // parseCount reads a number from 1 on, which only one of the fields top and slots has.
@@ -372,7 +375,7 @@ func (q *request) offeredID(c *columns) error {
 	if err != nil {
 		return err
 	}
-	id, err := actionID(raw)
+	id, err := short("id", raw)
 	if err != nil {
 		return q.wrong(err)
 	}
@@ -424,21 +427,6 @@ func (q *request) describedAction(c *columns) (err error) {
 		return q.wrong(err)
 	}
 	return q.wrong(q.set.AddRaw(string(id), q.item.values))
-}
-
-// actionID returns the id of an action from JSON.
-func actionID(raw jsontext.Value) ([]byte, error) {
-	switch {
-	case raw.Kind() != '"':
-		return nil, errors.New("id: want a string")
-	case len(raw) == 2 || len(raw) > maxID+2:
-		return nil, fmt.Errorf("id: %d bytes, want 1 to %d", len(raw)-2, maxID)
-	}
-	id, err := plain(raw)
-	if err != nil {
-		return nil, fmt.Errorf("id: %w", err)
-	}
-	return id, nil
 }
 
 // missing returns a name of the policy's, or a column of its categories, that an object did not have, or "".
@@ -588,7 +576,7 @@ func (q *request) readID(name jsontext.Value) (is bool, err error) {
 	case len(q.item.id) > 0:
 		err = errors.New("id: comes twice")
 	default:
-		if _, err = actionID(raw); err == nil {
+		if _, err = short("id", raw); err == nil {
 			q.item.id = append(q.item.id, raw...)
 		}
 	}

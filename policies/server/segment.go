@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -171,10 +170,4 @@ func (s *segment) truncated(size int64) error {
 		}
 	}
 	return nil
-}
-
-// probe writes and removes some bytes, to learn whether the disk takes records again.
-func (s *segment) probe() error {
-	_, err := s.f.Write(bytes.Repeat([]byte{' '}, spareRoom))
-	return errors.Join(err, s.cut())
 }

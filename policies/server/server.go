@@ -261,8 +261,9 @@ func (s *Server) Hash() string { return s.current.Load().policy.Hash() }
 // seconds.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	l = &limited{Listener: l, most: s.config.MaxConns, each: s.config.MaxEach, refused: &s.metrics.refused}
-	if s.config.Certificate != nil {
-		l = tls.NewListener(l, s.config.Certificate.config())
+	if c := s.config.Certificate; c != nil { // it is looked up for each handshake: a renewed one needs no new listener
+		l = tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.now.Load(), nil }})
 	}
 	if s.config.Around != nil {
 		return s.serve(ctx, l, s.config.Around(s))

@@ -16,12 +16,6 @@ import (
 	"opl/train/library"
 )
 
-// ParseGrid reads a grid from YAML, such as testdata/grid.yaml, with the names of lib. A single value stands for a list
-// of one. name, that of the file, is in errors, which say the line. Keys are named as the flags of the command line.
-func ParseGrid(name string, text []byte, lib library.Library) (Grid, error) {
-	return gridParser{name, lib}.grid(text)
-}
-
 type gridParser struct {
 	name string
 	lib  library.Library
@@ -62,7 +56,10 @@ func (p gridParser) mapping(n *yaml.Node, where string, known []string, readers 
 	return given, nil
 }
 
-func (p gridParser) grid(text []byte) (Grid, error) {
+// ParseGrid reads a grid from YAML, such as testdata/grid.yaml, with the names of lib. A single value stands for a list
+// of one. name, that of the file, is in errors, which say the line. Keys are named as the flags of the command line.
+func ParseGrid(name string, text []byte, lib library.Library) (Grid, error) {
+	p := gridParser{name, lib}
 	g := Grid{Datasets: []string{"mnist"}, Eta0: []float64{.5}, Settings: train.DefaultSettings()}
 	var doc, more yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(text))

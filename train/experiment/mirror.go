@@ -27,7 +27,7 @@ import (
 // New lines of ResultsFile and TimesFile go to objects of their own in the folder [WrittenFolder]
 // beside these files, under names that no other process has. These are never removed, and Pull
 // reads them, so that processes that write to one folder lose nothing of each other. The files
-// themselves are written in the end, by [Mirror.PushAll]: they are those of a local folder.
+// themselves are written in the end, by [Mirror.Push]: they are those of a local folder.
 type Mirror struct {
 	Dir string // local
 	URL string // without what follows a question mark, as errors say it
@@ -170,13 +170,9 @@ func (m *Mirror) pull(ctx context.Context, rel string, o logs.Object) error {
 	return errors.Join(err, f.Close())
 }
 
-// Push writes new lines and the plans of shards to the bucket. What it could not write comes with the next Push.
-func (m *Mirror) Push(ctx context.Context) error { return m.push(ctx, false) }
-
-// PushAll writes all files that the bucket lacks or has otherwise.
-func (m *Mirror) PushAll(ctx context.Context) error { return m.push(ctx, true) }
-
-func (m *Mirror) push(ctx context.Context, all bool) error {
+// Push writes new lines and the plans of shards to the bucket, or all files that the bucket lacks or has otherwise.
+// What it could not write comes with the next Push.
+func (m *Mirror) Push(ctx context.Context, all bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return filepath.WalkDir(m.Dir, func(local string, e fs.DirEntry, err error) error {

@@ -243,7 +243,11 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 				"there is with setting partial", strings.Join(m.Missing, "; "))
 		}
 	}
-	if err := together(all); err != nil {
+	together := &Store{}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		together.lines = append(together.lines, all[key])
+	}
+	if err := together.agree(); err != nil {
 		return nil, m, err
 	}
 	if len(all) == 0 {
@@ -314,15 +318,6 @@ func (p planned) missing(all map[string]line) (list []string) {
 			Name(lacks[s][0])))
 	}
 	return list
-}
-
-// together refuses records of different settings or data.
-func together(all map[string]line) error {
-	s := &Store{}
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		s.lines = append(s.lines, all[key])
-	}
-	return s.agree()
 }
 
 // kinds says how many records are of each version and each set of extensions, if of several.

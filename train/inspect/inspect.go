@@ -148,14 +148,12 @@ type log struct {
 	found     []found
 	place     int // of the check that is run
 	report    *Report
-	summary   *summary        // nil: none
-	described bool            // the log has contexts
-	complete  bool            // all checks were made: the rows are well formed
-	merged    bool            // the rows are those of shards, of which there is the summary alone
-	ids       bool            // rows have ids
-	twice     int             // rows that repeat one
-	costs     map[uint64]int  // rows by the bits of their costs, see commonest
-	ends      map[float64]int // rows of the least and the largest cost, of shards
+	summary   *summary // nil: none
+	described bool     // the log has contexts
+	complete  bool     // all checks were made: the rows are well formed
+	merged    bool     // the rows are those of shards, of which there is the summary alone
+	ids       bool     // rows have ids
+	twice     int      // rows that repeat one
 
 	last [2]float64 // a propensity, and its −log, see said
 }

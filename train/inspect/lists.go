@@ -45,9 +45,13 @@ func (l *log) lists() {
 			}
 		}
 	}
+	shortest := math.MaxInt
+	for i := range starts[1:] {
+		shortest = min(shortest, starts[i+1]-starts[i])
+	}
 	l.report.Lists = len(starts) - 1
 	f := Finding{Check: "slots", Measured: fmt.Sprintf("%d lists of %d to %d slots; mean reward by slot", len(starts)-1,
-		shortest(starts), len(rows))}
+		shortest, len(rows))}
 	for s, n := range rows {
 		m := reward[s] / n
 		se := math.Sqrt(max(0, square[s]/n-m*m) / n)
@@ -104,15 +108,6 @@ func (l *log) withoutSlots(e func(t, i int) float64) func(t, i int) float64 {
 		sum[slot], rows[slot] = sum[slot]+e(t, i), rows[slot]+1
 	}
 	return func(t, i int) float64 { return e(t, i) - sum[l.Lists.Slot[i]]/rows[l.Lists.Slot[i]] }
-}
-
-// shortest returns the least number of slots of a list.
-func shortest(starts []int) int {
-	least := math.MaxInt
-	for i := range starts[1:] {
-		least = min(least, starts[i+1]-starts[i])
-	}
-	return least
 }
 
 // pair holds a slot, and another one whose action may change the reward of the first.

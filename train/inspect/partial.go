@@ -18,21 +18,20 @@ import (
 type Partial struct {
 	Shard logs.Shard `json:"shard"` // which part of the files this is
 	// what all parts must share: the files, actions, columns, range of rewards and Γ
-	Of       string             `json:"of"`
-	Actions  []string           `json:"actions"`  // names, in the order of the log
-	Columns  map[string]bool    `json:"columns"`  // of contexts that are numbers (true) or names
-	Report   Report             `json:"report"`   // of the shard's rows
-	Complete bool               `json:"complete"` // the rows are well formed: all checks were made
-	Within   float64            `json:"within"`   // Γ as it was given
-	Has      present            `json:"has"`
-	Left     left               `json:"left"`
-	Notes    []string           `json:"notes,omitempty"` // what reading the shard found out
-	Summary  *summary           `json:"summary"`
-	Span     span               `json:"span"`
-	Costs    map[string]float64 `json:"costs,omitempty"` // rows of each cost, of up to manyRewards
-	Ends     [2]float64         `json:"ends"`            // rows of the least cost, and of the largest
-	Traces   traces             `json:"traces"`
-	Nats     float64            `json:"nats"` // that it takes to foretell all draws, see again
+	Of       string          `json:"of"`
+	Actions  []string        `json:"actions"`  // names, in the order of the log
+	Columns  map[string]bool `json:"columns"`  // of contexts that are numbers (true) or names
+	Report   Report          `json:"report"`   // of the shard's rows
+	Complete bool            `json:"complete"` // the rows are well formed: all checks were made
+	Within   float64         `json:"within"`   // Γ as it was given
+	Has      present         `json:"has"`
+	Left     left            `json:"left"`
+	Notes    []string        `json:"notes,omitempty"` // what reading the shard found out
+	Summary  *summary        `json:"summary"`
+	Span     span            `json:"span"`
+
+	Traces traces  `json:"traces"`
+	Nats   float64 `json:"nats"` // that it takes to foretell all draws, see again
 }
 
 // present lists the columns that the shards have.
@@ -88,14 +87,7 @@ func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 		if l.Time != nil {
 			p.Span.From, p.Span.To = l.stamp(l.rowAt(0)), l.stamp(l.rowAt(l.n-1))
 		}
-		low, high := slices.Min(l.Cost), slices.Max(l.Cost)
-		p.Ends = [2]float64{float64(l.having(low)), float64(l.having(high))}
-		if l.costs != nil {
-			p.Costs = map[string]float64{}
-			for bits, n := range l.costs {
-				p.Costs[fmt.Sprintf("%016x", bits)] = float64(n)
-			}
-		}
+
 		p.Traces = l.traces(shard.Of)
 		if l.Propensity != nil && !l.Estimated {
 			for i := range l.n {
@@ -225,11 +217,13 @@ func joined(all []*Partial) (*log, error) {
 	}
 	l.Notes = MergeNotes(notes)
 	var err error
-	if l.summary, err = add(summaries, from); err == nil {
-		err = l.rewards(all)
-	}
+	l.summary, err = add(summaries, from)
 	if l.ids {
-		l.twice = keys.Again(idsOf(all))
+		var ids []uint64
+		for _, p := range all {
+			ids = append(ids, p.Traces.IDs...)
+		}
+		l.twice = keys.Again(ids)
 	}
 	return l, err
 }
@@ -376,36 +370,6 @@ func near(a, b *Partial) bool {
 	return a.Complete == b.Complete && a.Report.Rows == b.Report.Rows && slices.Equal(a.Traces.IDs, b.Traces.IDs) &&
 		slices.Equal(a.Traces.Sample, b.Traces.Sample) &&
 		maps.EqualFunc(a.Summary.Sums, b.Summary.Sums, each)
-}
-
-// idsOf returns the ids of all rows.
-func idsOf(all []*Partial) (ids []uint64) {
-	for _, p := range all {
-		ids = append(ids, p.Traces.IDs...)
-	}
-	return ids
-}
-
-// rewards puts together how often each comes.
-func (l *log) rewards(all []*Partial) error {
-	l.costs, l.ends = map[uint64]int{}, map[float64]int{}
-	low, high := l.summary.Least["cost"], -l.summary.Least["cost, the largest"]
-	for _, p := range all {
-		for text, n := range p.Costs {
-			var bits uint64
-			if _, err := fmt.Sscanf(text, "%x", &bits); err != nil {
-				return fmt.Errorf("shard %s: cost %q: %w", p.Shard, text, err)
-			}
-			l.costs[bits] += int(n)
-		}
-		if p.Summary.Least["cost"] == low {
-			l.ends[low] += int(p.Ends[0])
-		}
-		if -p.Summary.Least["cost, the largest"] == high && low < high {
-			l.ends[high] += int(p.Ends[1])
-		}
-	}
-	return nil
 }
 
 // between adds the findings of drift from shard to shard, in up to ten blocks of shards.

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -37,12 +38,12 @@ const manyRewards = 1000
 // commonest is the most common cost, and in how many rows it is. Of shards whose rewards are of more than manyRewards
 // values it is not known, and at most so many rows less than all.
 func (l *log) commonest() (common float64, most int, exact bool) {
-	if l.merged && len(l.summary.Sets["costs"]) > manyRewards {
-		return 0, l.n - manyRewards, false
-	}
-	count := l.costs
-	if !l.merged {
-		count = map[uint64]int{}
+	count := map[uint64]int{}
+	if l.merged {
+		if count = l.summary.Counts["costs"]; len(count) > manyRewards {
+			return 0, l.n - manyRewards, false
+		}
+	} else {
 		low, high, lows, highs := slices.Min(l.Cost), slices.Max(l.Cost), 0, 0 // most logs have no others
 		for _, c := range l.Cost {
 			switch c {
@@ -59,10 +60,11 @@ func (l *log) commonest() (common float64, most int, exact bool) {
 			count[math.Float64bits(high+0)] = highs
 		}
 		if l.summary != nil {
-			l.different("costs", manyRewards, func(i int) float64 { return l.Cost[i] + 0 })
-			if len(count) <= manyRewards {
-				l.costs = count
+			some := map[uint64]int{} // of more than manyRewards
+			for _, bits := range slices.Sorted(maps.Keys(count))[:min(len(count), manyRewards+1)] {
+				some[bits] = count[bits]
 			}
+			l.summary.Counts["costs"] = some
 		}
 	}
 	for bits, n := range count {
@@ -83,6 +85,11 @@ func (l *log) sign() {
 	best, worst := l.having(low), 0
 	if low < high {
 		worst = l.having(high)
+	}
+	if l.summary != nil && !l.merged {
+		ends := map[uint64]int{math.Float64bits(high + 0): worst}
+		ends[math.Float64bits(low+0)] = best
+		l.summary.Counts["ends"] = ends
 	}
 	f := Finding{Check: "sign of the reward"}
 	share := float64(best) / float64(l.n)
@@ -114,20 +121,17 @@ func (l *log) sign() {
 	l.add(f)
 }
 
-// having counts the rows of the least or the largest cost.
-func (l *log) having(cost float64) int {
-	count := func(c float64) (n int) {
-		for _, v := range l.Cost {
-			if v == c {
-				n++
-			}
+// having counts the rows of a cost, which is the least or the largest of all shards.
+func (l *log) having(cost float64) (n int) {
+	if l.merged {
+		return l.summary.Counts["ends"][math.Float64bits(cost+0)]
+	}
+	for _, v := range l.Cost {
+		if v == cost {
+			n++
 		}
-		return n
 	}
-	if !l.merged {
-		return count(cost)
-	}
-	return l.ends[cost]
+	return n
 }
 
 // againstUniform are the logging policy's value on its rows, that of uniform, self-normalized, and the standard error

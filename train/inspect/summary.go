@@ -17,11 +17,13 @@ type summary struct {
 	Least map[string]float64    `json:"least"`
 	Worst map[string][2]float64 `json:"worst"` // a largest value, and its row
 	Sets  map[string][]float64  `json:"sets"`  // different values, sorted
+
+	Counts map[string]map[uint64]int `json:"counts"` // rows by the bits of a value
 }
 
 func newSummary() *summary {
 	return &summary{map[string][]float64{}, map[string]moments{}, map[string]float64{}, map[string][2]float64{},
-		map[string][]float64{}}
+		map[string][]float64{}, map[string]map[uint64]int{}}
 }
 
 // lacking is the panic of a check that reads a value which the summary does not hold.
@@ -225,6 +227,14 @@ func add(summaries []*summary, first []int) (*summary, error) {
 		}
 		for name, v := range t.Sets {
 			out.Sets[name] = slices.Compact(slices.Sorted(slices.Values(slices.Concat(out.Sets[name], v))))
+		}
+		for name, rows := range t.Counts {
+			if out.Counts[name] == nil {
+				out.Counts[name] = map[uint64]int{}
+			}
+			for bits, n := range rows {
+				out.Counts[name][bits] += n
+			}
 		}
 	}
 	for name := range summaries[0].Means {
