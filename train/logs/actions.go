@@ -47,7 +47,7 @@ func (b *builder) fixed() (int32, error) {
 		if len(r.props) < 2 {
 			return 0, bad("propensities", "%d of them: there must be at least 2 actions", len(r.props))
 		}
-		b.list()
+		b.slots, b.listed = Numbered(len(r.props)), true
 	}
 	if r.hasProps && !r.listed && b.catalogue == nil {
 		if b.unlisted() {
@@ -346,12 +346,4 @@ func numbered(names []string) bool {
 		seen[i] = true
 	}
 	return true
-}
-
-// list makes the slots of propensities those of a list.
-func (b *builder) list() {
-	b.slots, b.listed = b.slots[:0], true
-	for i := range b.row.props {
-		b.slots = append(b.slots, strconv.Itoa(i))
-	}
 }

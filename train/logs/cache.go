@@ -91,7 +91,7 @@ func (b *builder) beginCache(paths []string, dir string, mode fs.FileMode) (err 
 		if i > 0 {
 			_ = os.MkdirAll(filepath.Dir(path), 0o755) // if not, creating the file says so
 		}
-		if isFolder(path) {
+		if info, e := os.Stat(path); e == nil && info.IsDir() {
 			err = fmt.Errorf("%s: a folder", path)
 		} else if b.cache, err = wholefile.Create(path, mode); err == nil {
 			b.own, b.abandon, b.cachePath = b.cache.File, b.cache.Abort, path
@@ -246,7 +246,9 @@ func mapCache(f *os.File, end func() error, key string, right bool) (l *Log, h *
 	}
 	l.unmap = []func() error{unmap, end}
 	if mappable {
-		l.pages.hold(f, data, l.n)
+		p := &l.pages
+		p.maps, p.file, p.every = [][]byte{data}, f, max(1, releaseBytes/(size/int64(l.n)+1))
+		p.release()
 	}
 	return l, h, nil
 }
@@ -398,14 +400,4 @@ func (l *Log) sound() bool {
 		}
 	}
 	return true
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// beside returns the path of the cache that lies beside a file.
-func beside(path string) string {
-	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+cacheEnding)
 }

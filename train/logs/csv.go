@@ -260,8 +260,6 @@ func separator(header []byte) byte {
 // csvWriter writes comma-separated values.
 type csvWriter struct{ *Writer }
 
-func newCSVWriter(w *Writer) encoder { return csvWriter{w} }
-
 func (w csvWriter) row(d *Decision) error {
 	w.buf = w.buf[:0]
 	if w.n == 1 {

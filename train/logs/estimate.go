@@ -123,7 +123,7 @@ func (l *Log) estimate(ctx context.Context) error {
 			pi[a] = p*(1-leastGuess) + leastGuess/float64(k)
 		}
 		a := l.Action[i]
-		switch p := l.propensity(i); {
+		switch p := at(l.Propensity, i, 0); {
 		case p == 0:
 			c.add(pi, a)
 			drawn[i] = pi[a]
@@ -146,14 +146,6 @@ func (l *Log) estimate(ctx context.Context) error {
 	}
 	l.Propensity, l.Propensities, l.Estimated, l.Estimates = drawn, all, true, c.estimates()
 	return nil
-}
-
-// propensity returns the propensity of the logged action, 0 if it is missing.
-func (l *Log) propensity(i int) float64 {
-	if l.Propensity == nil {
-		return 0
-	}
-	return l.Propensity[i]
 }
 
 // calibration gathers estimated propensities and the actions that were taken.

@@ -26,10 +26,12 @@ type format struct {
 }
 
 var formats = []format{
-	{name: "csv", endings: []string{"csv"}, row: "row", read: newCSV, write: newCSVWriter},
-	{name: "jsonl", endings: []string{"jsonl", "ndjson"}, row: "line", read: newJSONL, write: newJSONWriter},
+	{name: "csv", endings: []string{"csv"}, row: "row", read: newCSV,
+		write: func(w *Writer) encoder { return csvWriter{w} }},
+	{name: "jsonl", endings: []string{"jsonl", "ndjson"}, row: "line", read: newJSONL,
+		write: func(w *Writer) encoder { return jsonWriter{w} }},
 	{name: "parquet", endings: []string{"parquet", "pq"}, row: "row", whole: true, read: newParquet,
-		write: newParquetWriter},
+		write: func(w *Writer) encoder { return &parquetWriter{Writer: w} }},
 	{name: "vw", endings: []string{"vw"}, title: " (Vowpal Wabbit text)", read: newVW},
 	{name: "dsjson", endings: []string{"dsjson"}, read: newDSJSON},
 }

@@ -217,11 +217,8 @@ func (l *Log) content() []uint64 {
 		keys = make([]uint64, l.Len())
 	}
 	for i := range keys {
-		p := 0.0
-		if l.Propensity != nil {
-			p = l.Propensity[i]
-		}
-		keys[i] = hashOf(keys[i], uint64(l.Action[i]), math.Float64bits(l.Cost[i]), math.Float64bits(p))
+		keys[i] = hashOf(keys[i], uint64(l.Action[i]), math.Float64bits(l.Cost[i]),
+			math.Float64bits(at(l.Propensity, i, 0)))
 	}
 	return keys
 }

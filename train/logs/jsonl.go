@@ -403,8 +403,6 @@ func (j *jsonl) value(b *builder, c *column) error {
 // jsonWriter writes JSON Lines.
 type jsonWriter struct{ *Writer }
 
-func newJSONWriter(w *Writer) encoder { return jsonWriter{w} }
-
 func (w jsonWriter) row(d *Decision) error {
 	w.buf = append(w.buf[:0], '{')
 	w.columns(d, func(name, s string) {

@@ -112,16 +112,10 @@ func (l *Log) ByList(starts []int, cost, joint []float64, group []int32) *Log {
 	n := len(cost)
 	out := &Log{Actions: l.Actions, Action: make([]int32, n), Cost: cost, Propensity: joint, RewardMin: l.RewardMin,
 		RewardMax: l.RewardMax, Origin: l.Origin, source: l}
-	for i, first := range starts[:n] {
-		if l.Weight != nil {
-			out.Weight = append(out.Weight, l.Weight[first])
-		}
-		if l.Time != nil {
-			out.Time = append(out.Time, l.Time[first])
-		}
-		if l.store != nil && int(group[i]) < len(l.groups.ends) && out.Group == nil {
-			out.Group = group
-		}
+	out.Weight, out.Time = pick(l.Weight, starts[:n]), pick(l.Time, starts[:n])
+	named := func(g int32) bool { return l.store != nil && int(g) < len(l.groups.ends) }
+	if slices.ContainsFunc(group, named) {
+		out.Group = group
 	}
 	return out
 }
@@ -352,11 +346,6 @@ func (b *builder) placeSlot(slot int32) error {
 	return b.named("slots", name, true, 1)
 }
 
-// offers reports an option that slot l, from 0, may show.
-func (s *shown) offers(l, place int) bool {
-	return s.sets == nil || s.sets[l] == nil || slices.Contains(s.sets[l], place)
-}
-
 // listRow holds a row with a list, from which the rows of its slots are made.
 type listRow struct {
 	row row
@@ -416,8 +405,9 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 	*o = offers{column: column, options: o.options[:0], numbered: f.numbered}
 	g := &b.items
 	g.ids, g.vals = g.ids[:0], g.vals[:0]
+	may := at(s.sets, l, nil) // nil: all
 	for j, of := range f.options {
-		if slices.Contains(above, j) || !s.offers(l, j) {
+		if slices.Contains(above, j) || may != nil && !slices.Contains(may, j) {
 			continue
 		}
 		from := len(g.ids)

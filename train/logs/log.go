@@ -199,11 +199,14 @@ func (l *Log) name() string {
 }
 
 // Context returns the context of row i, by its place.
-func (l *Log) Context(i int) int {
-	if l.Rows == nil {
-		return i
+func (l *Log) Context(i int) int { return at(l.Rows, i, i) }
+
+// at returns what a column has in row i; none of no column.
+func at[T any](column []T, i int, none T) T {
+	if column == nil {
+		return none
 	}
-	return l.Rows[i]
+	return column[i]
 }
 
 // contexts returns how many contexts there are, −1 if the log has none.

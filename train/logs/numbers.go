@@ -253,12 +253,3 @@ func CollectNumbers(of numeric.Actions, decisions []Decision) (*Log, error) {
 	}
 	return collect(o, decisions)
 }
-
-// numbersKnown refuses propensities of all actions for numbers.
-func (l *Log) numbersKnown(o *Options) error {
-	if l.Numbers != nil && (o.LoggingPolicy != "" || o.Logging != nil || o.Estimate) {
-		return errors.New(l.name() + ": actions are numbers: log the density of each in column density; setting " +
-			"logging-policy and setting estimate-propensity are for named actions")
-	}
-	return nil
-}

@@ -190,7 +190,7 @@ func (f *Files) cachePaths(alone bool, o *Options) (paths []string) {
 		return []string{o.Cache}
 	}
 	first, of := f.list[0], f.list[0].id()
-	at := beside(first.name)
+	folder, name := filepath.Split(first.name)
 	if !alone {
 		of = fmt.Sprint(o.Share)
 		for _, arg := range f.args {
@@ -199,13 +199,13 @@ func (f *Files) cachePaths(alone bool, o *Options) (paths []string) {
 	}
 	id := strconv.FormatUint(xxhash.Sum64String(of), 16)
 	if !alone {
-		at = filepath.Join(filepath.Dir(first.name), "."+id+cacheEnding)
+		name = id
 	}
 	if o.Cache != "" {
 		return []string{filepath.Join(o.Cache, id+cacheEnding)}
 	}
 	if first.bucket == nil {
-		paths = append(paths, at)
+		paths = append(paths, filepath.Join(folder, "."+name+cacheEnding)) // beside the files
 	}
 	if user, err := os.UserCacheDir(); err == nil {
 		paths = append(paths, filepath.Join(user, "opl", id+cacheEnding))

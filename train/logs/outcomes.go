@@ -185,11 +185,7 @@ func (l *Log) Beside(name string) (*Beside, error) {
 	}
 	out.RewardMin, out.RewardMax = b.Units.Low, b.Units.High
 	for i := range out.Cost {
-		v := math.NaN()
-		if o.Values != nil {
-			v = o.Values[i]
-		}
-		switch {
+		switch v := at(o.Values, i, math.NaN()); {
 		case v != v:
 			if b.Missing == nil {
 				b.Missing = make([]bool, l.Len())

@@ -15,8 +15,6 @@ type parquetWriter struct {
 	cells parquet.Row
 }
 
-func newParquetWriter(w *Writer) encoder { return &parquetWriter{Writer: w} }
-
 // begin makes the schema, that of the first row.
 func (w *parquetWriter) begin(d *Decision) {
 	g := parquet.Group{}

@@ -136,14 +136,11 @@ func (l *Log) Decision(i int, d *Decision) {
 	}
 	outcomes := d.Outcomes[:0]
 	for _, o := range l.Outcomes {
-		v := math.NaN()
-		if o.Values != nil {
-			v = o.Values[i]
-		}
-		outcomes = append(outcomes, v)
+		outcomes = append(outcomes, at(o.Values, i, math.NaN()))
 	}
 	*d = Decision{Context: x, Outcomes: outcomes, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i),
-		Cost: l.Cost[i], Weight: 1, Catalogue: l.Among, Row: l.Row(i)}
+		Cost: l.Cost[i], Propensity: at(l.Propensity, i, 0), Propensities: l.Pi0(i), Weight: at(l.Weight, i, 1),
+		Catalogue: l.Among, Row: l.Row(i)}
 	if l.HasIDs() {
 		d.ID = l.texts.at(l.Context(i))
 	}
@@ -163,15 +160,8 @@ func (l *Log) Decision(i int, d *Decision) {
 	if l.Logger != nil && l.Logger[i] >= 0 {
 		d.Policy = l.Policies[l.Logger[i]]
 	}
-	if l.Propensity != nil {
-		d.Propensity = l.Propensity[i]
-	}
 	if l.Numbers != nil {
 		d.Number, d.Density = l.Numbers.Value[i], l.Numbers.Density[i]
-	}
-	d.Propensities = l.Pi0(i)
-	if l.Weight != nil {
-		d.Weight = l.Weight[i]
 	}
 }
 
@@ -277,12 +267,6 @@ type pages struct {
 	passed atomic.Int64
 	// of near rows each, that were read last, from 1: a reader in order is among them, and so are several
 	recent [64]atomic.Int64
-}
-
-// hold begins with the cache of n rows.
-func (p *pages) hold(f *os.File, data []byte, n int) {
-	p.maps, p.file, p.every = append(p.maps, data), f, max(1, releaseBytes/int64(len(data)/n+1))
-	p.release()
 }
 
 // release gives the pages back, which are read again when needed.

@@ -139,8 +139,8 @@ func (w *Writer) write(d *Decision) error {
 		return fmt.Errorf("%s: row %d: %s", w.path, w.n+1, fmt.Sprintf(format, args...))
 	}
 	if w.first == nil {
-		w.first = &Decision{ID: d.ID, Time: d.Time, Group: d.Group, Policy: d.Policy, Catalogue: d.Catalogue,
-			Slot: d.Slot, Propensity: d.Propensity, Propensities: d.Propensities, Offered: d.Offered}
+		first := *d
+		w.first = &first
 		if d.Offered != nil {
 			w.first.Offered = []Offer{} // they are the caller's
 			w.described = slices.ContainsFunc(d.Offered, func(o Offer) bool {

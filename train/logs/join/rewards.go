@@ -132,8 +132,12 @@ func (r *Rewards) take(rows *logs.Rows, column, path string, n int, d Duplicates
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		err = fmt.Errorf("%s %v is not finite", column, v)
 	case twice && d != First && d != Last:
+		file := ""
+		if before.path != path {
+			file = before.path + ", "
+		}
 		err = fmt.Errorf("decision_id %q has a %s in %srow %d already: take the first or the last of them "+
-			"by setting duplicates", of, column, other(before.path, path), before.row)
+			"by setting duplicates", of, column, file, before.row)
 	case twice:
 		r.left++
 	}
@@ -148,11 +152,3 @@ func (r *Rewards) take(rows *logs.Rows, column, path string, n int, d Duplicates
 
 // Outcomes returns the columns of other outcomes that there are, in the order of their names.
 func (r *Rewards) Outcomes() []string { return slices.Sorted(maps.Keys(r.others)) }
-
-// other names a file that is not the one that is read.
-func other(path, read string) string {
-	if path == read {
-		return ""
-	}
-	return path + ", "
-}
