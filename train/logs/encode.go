@@ -56,7 +56,7 @@ func (v *named) fit(rows []int, how Scaling, read rowReader) (*features.Encoder,
 		return nil, fmt.Errorf("log: no scaling %q: it is robust, max, standard or none", how.Kind)
 	}
 	if how.Kind == "robust" {
-		return v.robust(rows, how, read)
+		return v.robust(rows, n, how, read)
 	}
 	seen := make([]int, len(v.names))
 	most, mean, m2 := make([]float64, len(v.names)), make([]float64, len(v.names)), make([]float64, len(v.names))

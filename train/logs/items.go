@@ -69,19 +69,15 @@ func (r ItemRows) Norm(i int) float64 {
 }
 
 // Row64 writes vector i.
-func (r ItemRows) Row64(i int, dst []float64) {
-	d := r.Values.Dim()
-	r.Values.Row64(i, dst[:d])
-	clear(dst[d:r.Width])
-	if at := r.Place(i); at >= 0 {
-		dst[at] = 1
-	}
-}
+func (r ItemRows) Row64(i int, dst []float64) { writeItem(r, i, dst, r.Values.Row64) }
 
 // Row32 writes vector i, rounded.
-func (r ItemRows) Row32(i int, dst []float32) {
+func (r ItemRows) Row32(i int, dst []float32) { writeItem(r, i, dst, r.Values.Row32) }
+
+// writeItem writes vector i, whose features the function writes.
+func writeItem[T float32 | float64](r ItemRows, i int, dst []T, features func(i int, dst []T)) {
 	d := r.Values.Dim()
-	r.Values.Row32(i, dst[:d])
+	features(i, dst[:d])
 	clear(dst[d:r.Width])
 	if at := r.Place(i); at >= 0 {
 		dst[at] = 1

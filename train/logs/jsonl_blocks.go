@@ -3,6 +3,7 @@ package logs
 import (
 	"bytes"
 	"errors"
+	"strconv"
 )
 
 // jsonLine reads lines with the fields of one that was read, in their order, whose contexts are numbers.
@@ -89,26 +90,22 @@ func (l jsonLine) line(k *rowBlock, line []byte, at int) bool {
 
 // object reads an object that begins at s[at].
 func (l jsonLine) object(k *rowBlock, s []byte, at, base int) (int, bool) {
-	if at >= len(s) || s[at] != '{' {
+	at, ok := mark(s, at, '{')
+	if !ok {
 		return at, false
 	}
-	at++
 	for i := range l {
 		f := &l[i]
 		if i > 0 {
-			if at = blanks(s, at); at >= len(s) || s[at] != ',' {
-				return at, false
-			}
-			at++
+			at, ok = mark(s, at, ',')
 		}
-		if at = blanks(s, at); len(s)-at <= len(f.key) || string(s[at:at+len(f.key)]) != string(f.key) {
+		if at = blanks(s, at); !ok || !bytes.HasPrefix(s[at:], f.key) {
 			return at, false
 		}
-		if at = blanks(s, at+len(f.key)); at >= len(s) || s[at] != ':' {
+		if at, ok = mark(s, at+len(f.key), ':'); !ok {
 			return at, false
 		}
-		at = blanks(s, at+1)
-		ok := false
+		at = blanks(s, at)
 		switch f.is {
 		case '0':
 			var v float64
@@ -131,10 +128,15 @@ func (l jsonLine) object(k *rowBlock, s []byte, at, base int) (int, bool) {
 			return at, false
 		}
 	}
-	if at = blanks(s, at); at >= len(s) || s[at] != '}' {
-		return at, false
+	return mark(s, at, '}')
+}
+
+// mark returns the place behind a mark, before which there may be blanks.
+func mark(s []byte, at int, c byte) (int, bool) {
+	if at = blanks(s, at); at < len(s) && s[at] == c {
+		return at + 1, true
 	}
-	return at + 1, true
+	return at, false
 }
 
 // other reads a cell that begins at s[at].
@@ -144,64 +146,44 @@ func (f *jsonField) other(k *rowBlock, s []byte, at, base int) (int, bool) {
 	}
 	cell := blockCell{from: base + at}
 	end, ok := at, false
-	switch c := s[at]; c {
-	case '"':
-		if end, ok = jsonText(s, at); !ok {
-			return at, false
-		}
+	switch c := s[at]; {
+	case c == '"':
+		end, ok = jsonText(s, at)
 		cell = blockCell{'"', base + at + 1, base + end - 1, 0}
-		k.cells = append(k.cells, cell)
-		return end, true
-	case '[':
-		if !f.list {
-			return at, false
-		}
+	case c == '[' && f.list:
 		cell.from = len(k.lists)
 		end, ok = jsonList(s, at, func(v float64) { k.lists = append(k.lists, v) })
 		cell.form, cell.to = '[', len(k.lists)
-		k.cells = append(k.cells, cell)
-		return end, ok
-	case 't', 'f', 'n':
-		for _, word := range []string{"true", "false", "null"} {
-			if len(s)-at >= len(word) && string(s[at:at+len(word)]) == word {
-				end, ok = at+len(word), true
-			}
-		}
-		if cell.form = 't'; c == 'n' {
-			cell.form = 'n'
-		} else if f.text {
-			return at, false
-		}
+	case bytes.HasPrefix(s[at:], []byte("null")):
+		end, ok = at+4, true
+		cell.form, cell.to = 'n', base+end
+	case f.text:
+	case c == 't' || c == 'f':
+		word := []byte(strconv.FormatBool(c == 't'))
+		end, ok = at+len(word), bytes.HasPrefix(s[at:], word)
+		cell.form, cell.to = 't', base+end
 	default:
-		if f.text {
-			return at, false
-		}
 		cell.form = '0'
 		cell.number, end, ok = jsonNumber(s, at)
+		cell.to = base + end
 	}
-	cell.to = base + end
 	k.cells = append(k.cells, cell)
 	return end, ok
 }
 
 // jsonList goes through a list of numbers that begins at s[at].
 func jsonList(s []byte, at int, use func(v float64)) (int, bool) {
-	if at >= len(s) || s[at] != '[' {
-		return at, false
-	}
-	for at++; ; at++ {
-		v, end, ok := jsonNumber(s, blanks(s, at))
-		if !ok {
-			return at, false
+	for at, ok := mark(s, at, '['); ok; at, ok = mark(s, at, ',') {
+		var v float64
+		if v, at, ok = jsonNumber(s, blanks(s, at)); !ok {
+			break
 		}
 		use(v)
-		if at = blanks(s, end); at < len(s) && s[at] == ']' {
-			return at + 1, true
-		}
-		if at >= len(s) || s[at] != ',' {
-			return at, false
+		if end, last := mark(s, at, ']'); last {
+			return end, true
 		}
 	}
+	return at, false
 }
 
 // jsonText finds the end of a text without escapes that begins at s[at].

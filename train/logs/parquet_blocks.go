@@ -28,7 +28,6 @@ type leafReader struct {
 	levels []byte    // of a page's rows that are left; nil: all have a number
 	rows   int       // that are left of the page
 	data   []float64 // numbers of the page that are left
-	places []int32   // or, if it has a dictionary, their places in dict
 	dict   []float64
 	of     parquet.Dictionary // dict is of
 
@@ -256,14 +255,19 @@ func (l *leafReader) open() error {
 	if page.NumNulls() > 0 {
 		l.levels = page.DefinitionLevels()
 	}
-	l.data, l.places = nil, nil
-	if dict := page.Dictionary(); dict == nil {
+	dict := page.Dictionary()
+	if dict == nil {
 		l.data = l.floats(page)
-	} else {
-		data := page.Data()
-		if l.places = data.Int32(); l.of != dict {
-			l.of, l.dict = dict, l.floats(dict.Page())
-		}
+		return nil
+	}
+	if l.of != dict {
+		l.of, l.dict = dict, l.floats(dict.Page())
+	}
+	data := page.Data()
+	places := data.Int32()
+	l.data = make([]float64, len(places))
+	for i, at := range places {
+		l.data[i] = l.dict[at]
 	}
 	return nil
 }
@@ -308,32 +312,21 @@ func (l *leafReader) take(dst []float64) error {
 		l.rows -= m
 		to := dst[:m]
 		dst = dst[m:]
-		if l.levels == nil && l.places == nil {
+		if l.levels == nil {
 			copy(to, l.data[:m])
 			l.data = l.data[m:]
 			continue
 		}
 		there := 0
-		for i := range to {
-			switch {
-			case l.levels != nil && int(l.levels[i]) != l.level:
+		for i, level := range l.levels[:m] {
+			if int(level) != l.level {
 				to[i] = absent
 				continue
-			case l.places != nil:
-				to[i] = l.dict[l.places[there]]
-			default:
-				to[i] = l.data[there]
 			}
+			to[i] = l.data[there]
 			there++
 		}
-		if l.levels != nil {
-			l.levels = l.levels[m:]
-		}
-		if l.places != nil {
-			l.places = l.places[there:]
-		} else {
-			l.data = l.data[there:]
-		}
+		l.levels, l.data = l.levels[m:], l.data[there:]
 	}
 	return nil
 }

@@ -23,12 +23,8 @@ type sampled struct {
 // robust fits an encoder for tables as they come. A number that most rows have is centred and divided by its
 // standard deviation, first bent by asinh(v/width) if that makes it less skewed, or if its tails are heavy. A
 // number that most rows lack, or that is mostly 0, keeps its zeros and is divided by the root of the mean
-// square of the others. Everything is of at most robustRows of the rows, evenly spaced.
-func (v *named) robust(rows []int, how Scaling, read rowReader) (*features.Encoder, error) {
-	n := v.n
-	if rows != nil {
-		n = len(rows)
-	}
+// square of the others. Everything is of at most robustRows of the n rows, evenly spaced.
+func (v *named) robust(rows []int, n int, how Scaling, read rowReader) (*features.Encoder, error) {
 	step := max(1, n/robustRows)
 	of := make([]sampled, len(v.names))
 	forRows(rows, v.n, func(i, row int) {

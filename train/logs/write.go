@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/zstd"
 
+	"opl/policies/features"
 	"opl/policies/wholefile"
 )
 
@@ -332,12 +333,7 @@ func (w *Writer) sets(d *Decision, key func(name string), next func()) {
 			w.quote(o.Action)
 			w.buf = append(w.buf, ',')
 		}
-		for _, v := range o.Features {
-			w.key(v.Name)
-			w.number(v.Number)
-			w.buf = append(w.buf, ',')
-		}
-		w.buf = append(bytes.TrimSuffix(w.buf, []byte(",")), '}')
+		w.members(o.Features)
 	}
 	w.buf = append(w.buf, ']')
 	next()
@@ -394,7 +390,12 @@ func (w *Writer) context(d *Decision) {
 		return
 	}
 	w.buf = append(w.buf, '{')
-	for _, v := range d.Context {
+	w.members(d.Context)
+}
+
+// members appends the last members of a JSON object, and its end.
+func (w *Writer) members(values []features.Value) {
+	for _, v := range values {
 		w.key(v.Name)
 		w.number(v.Number)
 		w.buf = append(w.buf, ',')
