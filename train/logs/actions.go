@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
+
+	distinct "opl/train/internal/keys"
 )
 
 // actionNumbers collects the actions that rows took, and those that have propensities.
@@ -252,7 +254,7 @@ func (b *builder) nameActions() (names []string, base int, err error) {
 			return nil, 0, fmt.Errorf("%d propensities in a row, but setting actions lists %d: a list has all of "+
 				"them in their order, columns p_NAME only those that are not 0", len(b.slots), len(names))
 		}
-		if i, twice := duplicate(names); twice {
+		if i, twice := distinct.Twice(names); twice {
 			return nil, 0, fmt.Errorf("setting actions has %s twice", names[i])
 		}
 		if !sets && !named && !slices.ContainsFunc(b.actions, func(a action) bool { return slices.Contains(names, a.text) }) {
@@ -321,18 +323,6 @@ func byValue(a, b string) int {
 		return 1
 	}
 	return cmp.Compare(a, b)
-}
-
-// duplicate finds the place of a name, or number, that is there before.
-func duplicate[T comparable](names []T) (int, bool) {
-	seen := make(map[T]bool, len(names))
-	for i, s := range names {
-		if seen[s] {
-			return i, true
-		}
-		seen[s] = true
-	}
-	return 0, false
 }
 
 // numbered reports whether names are the numbers from 0, each once.

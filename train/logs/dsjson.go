@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
+
+	distinct "opl/train/internal/keys"
 )
 
 // dsjson reads the decision service's JSON, which Vowpal Wabbit and Azure Personalizer
@@ -173,7 +175,7 @@ func (r *dsjson) taken(line *dsLine) error {
 		return bad("a", "missing: which action was taken?")
 	}
 	taken := line.actions[0]
-	if i, twice := duplicate(line.actions); twice {
+	if i, twice := distinct.Twice(line.actions); twice {
 		return bad("a", "action %d twice", line.actions[i])
 	}
 	switch {

@@ -34,6 +34,11 @@ type leaf struct {
 	parquet  parquet.Kind
 	level    int // definition level of a value
 	place    int // among the numbers of contexts; negative: it is none of them
+
+	leafPages
+	buf     []parquet.Value
+	numbers []float64  // of a block's rows, if the leaf is of numbers,
+	values  leafValues // or else their values
 }
 
 // damaged turns a panic, which the library has for some damaged files, into an error.

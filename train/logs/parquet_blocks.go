@@ -19,9 +19,8 @@ type parquetCell struct {
 	make   func(k *rowBlock, leaves []*leaf, values [][]parquet.Value) blockCell
 }
 
-// leafReader reads a leaf of a row group.
-type leafReader struct {
-	*leaf
+// leafPages are a leaf's pages in a row group, and what is left of the one that is open.
+type leafPages struct {
 	pages parquet.Pages
 	page  parquet.Page // nil: none is open
 
@@ -32,11 +31,7 @@ type leafReader struct {
 	of     parquet.Dictionary // dict is of
 
 	reader parquet.ValueReader // of the page
-	buf    []parquet.Value
 	held   []parquet.Value
-
-	numbers []float64  // of a block's rows, if the leaf is of numbers,
-	values  leafValues // or else their values
 }
 
 // leafValues holds a leaf's values, row by row.
@@ -88,10 +83,10 @@ func (r *parquetReader) begin(b *builder, groups []parquet.RowGroup, chunks [][]
 
 // group reads the rows of a group. An error ends the reading; that of a damaged file is in the last block.
 func (r *parquetReader) group(group parquet.RowGroup, chunks []*pageChunk, most int) (err error) {
-	all := make([]*leafReader, len(r.leaves))
+	var open []*leaf
 	defer func() {
-		for _, l := range all {
-			if l != nil && l.close() != nil && err == nil {
+		for _, l := range open {
+			if l.close() != nil && err == nil {
 				err = io.EOF // nothing was lost
 			}
 		}
@@ -99,7 +94,8 @@ func (r *parquetReader) group(group parquet.RowGroup, chunks []*pageChunk, most 
 	if err = guard(func() error {
 		for _, c := range r.cells {
 			for i, l := range c.leaves {
-				all[c.first+i] = &leafReader{leaf: l, pages: chunks[c.first+i].pages()}
+				l.leafPages = leafPages{pages: chunks[c.first+i].pages()}
+				open = append(open, l)
 			}
 		}
 		return nil
@@ -114,7 +110,7 @@ func (r *parquetReader) group(group parquet.RowGroup, chunks []*pageChunk, most 
 		}
 		n := max(0, min(most, total-from))
 		from += n
-		k.err = k.columns(&r.table.wide, all, r.cells, n, from == total)
+		k.err = k.columns(&r.table.wide, open, r.cells, n, from == total)
 		err = k.err
 		r.blocks.made <- k
 	}
@@ -132,23 +128,22 @@ func guard(do func() error) (err error) {
 }
 
 // columns reads n rows from their columns, the last of their group.
-func (k *rowBlock) columns(w *wide, all []*leafReader, cells []parquetCell, n int, last bool) error {
-	errs := make([]error, len(all))
-	each(len(all), func(i int) {
-		if l := all[i]; l != nil {
-			errs[i] = guard(func() (err error) {
-				if l.place >= 0 {
-					l.numbers = grown(l.numbers, n)
-					err = l.take(l.numbers)
-				} else {
-					err = l.all(&l.values, n)
-				}
-				if err == nil && last {
-					err = l.ended()
-				}
-				return err
-			})
-		}
+func (k *rowBlock) columns(w *wide, leaves []*leaf, cells []parquetCell, n int, last bool) error {
+	errs := make([]error, len(leaves))
+	each(len(leaves), func(i int) {
+		l := leaves[i]
+		errs[i] = guard(func() (err error) {
+			if l.place >= 0 {
+				l.numbers = grown(l.numbers, n)
+				err = l.take(l.numbers)
+			} else {
+				err = l.all(&l.values, n)
+			}
+			if err == nil && last {
+				err = l.ended()
+			}
+			return err
+		})
 	})
 	if err := cmp.Or(errs...); err != nil {
 		return err
@@ -156,8 +151,8 @@ func (k *rowBlock) columns(w *wide, all []*leafReader, cells []parquetCell, n in
 	width := len(w.columns)
 	k.rows, k.sums, k.numbers = grown(k.rows, n), grown(k.sums, n), grown(k.numbers, n*width)
 	of := make([][]float64, width) // columns of the contexts' numbers
-	for _, l := range all {
-		if l != nil && l.place >= 0 {
+	for _, l := range leaves {
+		if l.place >= 0 {
 			of[l.place] = l.numbers
 		}
 	}
@@ -177,12 +172,12 @@ func (k *rowBlock) columns(w *wide, all []*leafReader, cells []parquetCell, n in
 		for i := range n {
 			for j := range cells {
 				c := &cells[j]
-				if all[c.first].place >= 0 {
+				if c.leaves[0].place >= 0 {
 					continue
 				}
 				values = values[:0]
-				for at := range c.leaves {
-					values = append(values, all[c.first+at].values.row(i))
+				for _, l := range c.leaves {
+					values = append(values, l.values.row(i))
 				}
 				k.cells = append(k.cells, c.make(k, c.leaves, values))
 			}
@@ -200,12 +195,12 @@ func (v *leafValues) row(i int) []parquet.Value {
 	return v.values[from:v.ends[i]]
 }
 
-func (l *leafReader) close() error {
+func (l *leaf) close() error {
 	l.release()
 	return l.pages.Close()
 }
 
-func (l *leafReader) release() {
+func (l *leaf) release() {
 	if l.page != nil {
 		parquet.Release(l.page)
 		l.page = nil
@@ -213,7 +208,7 @@ func (l *leafReader) release() {
 }
 
 // ended reports values after the last row.
-func (l *leafReader) ended() error {
+func (l *leaf) ended() error {
 	if l.rows > 0 || len(l.held) > 0 {
 		return errUneven
 	}
@@ -238,7 +233,7 @@ func (l *leafReader) ended() error {
 }
 
 // open opens the next page.
-func (l *leafReader) open() error {
+func (l *leaf) open() error {
 	l.release()
 	page, err := l.pages.ReadPage()
 	if err == io.EOF {
@@ -273,7 +268,7 @@ func (l *leafReader) open() error {
 }
 
 // floats returns the numbers of a page without a dictionary, those of 64 bits in the page's memory.
-func (l *leafReader) floats(page parquet.Page) []float64 {
+func (l *leaf) floats(page parquet.Page) []float64 {
 	data := page.Data()
 	switch l.parquet {
 	case parquet.Double:
@@ -301,7 +296,7 @@ func widened[T float32 | int32 | int64](all []T) []float64 {
 }
 
 // take takes the numbers of the next rows, as many as dst has.
-func (l *leafReader) take(dst []float64) error {
+func (l *leaf) take(dst []float64) error {
 	for len(dst) > 0 {
 		for l.rows == 0 {
 			if err := l.open(); err != nil {
@@ -332,7 +327,7 @@ func (l *leafReader) take(dst []float64) error {
 }
 
 // all reads the values of the next n rows.
-func (l *leafReader) all(to *leafValues, n int) error {
+func (l *leaf) all(to *leafValues, n int) error {
 	to.values, to.ends, to.text = to.values[:0], to.ends[:0], to.text[:0]
 	if l.buf == nil {
 		l.buf = make([]parquet.Value, 256)

@@ -18,6 +18,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/wholefile"
+	distinct "opl/train/internal/keys"
 )
 
 // WriterOptions say how a log is written, in the format of the file's ending, see Writable.
@@ -78,8 +79,8 @@ const (
 // Create begins a log at path.
 func Create(path string, o WriterOptions) (*Writer, error) {
 	f, packed := formatOf(path)
-	i, twice := duplicate(o.Actions)
-	j, named := duplicate(o.Names)
+	i, twice := distinct.Twice(o.Actions)
+	j, named := distinct.Twice(o.Names)
 	switch {
 	case f == nil || f.write == nil:
 		return nil, fmt.Errorf("%s: logs are written as %s", path, Writable())

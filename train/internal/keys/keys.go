@@ -172,3 +172,15 @@ func Sharing(contexts []uint64) (sizes []int, shared Filter) {
 	}
 	return sizes, shared
 }
+
+// Twice finds the first value that is there before, by its place.
+func Twice[T comparable](values []T) (at int, twice bool) {
+	seen := make(map[T]bool, len(values))
+	for i, v := range values {
+		if seen[v] {
+			return i, true
+		}
+		seen[v] = true
+	}
+	return 0, false
+}

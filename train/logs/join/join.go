@@ -19,6 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"opl/policies/features"
+	distinct "opl/train/internal/keys"
 	"opl/train/logs"
 )
 
@@ -176,22 +177,10 @@ func (l *line) among() error {
 			return errors.New("an action without an id")
 		}
 	}
-	if i, twice := duplicate(l.names); twice {
+	if i, twice := distinct.Twice(l.names); twice {
 		return fmt.Errorf("action %q is offered twice", l.names[i])
 	}
 	return nil
-}
-
-// duplicate finds a name that comes twice.
-func duplicate(names []string) (int, bool) {
-	seen := make(map[string]bool, len(names))
-	for i, s := range names {
-		if seen[s] {
-			return i, true
-		}
-		seen[s] = true
-	}
-	return 0, false
 }
 
 // check reports what is wrong with a line, and returns the action's place among what it is
