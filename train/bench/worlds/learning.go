@@ -1,11 +1,12 @@
 package worlds
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -143,7 +144,7 @@ func trial(ctx context.Context, w World, n int, seed uint64, o Options) (map[str
 		if err != nil {
 			return nil, err
 		}
-		for i, name := range slices.Sorted(keys(rewards)) {
+		for i, name := range slices.Sorted(maps.Keys(rewards)) {
 			of[name] = outcome{1000 + i, rewards[name], none, none, ""}
 		}
 	}
@@ -155,16 +156,6 @@ func trial(ctx context.Context, w World, n int, seed uint64, o Options) (map[str
 		o.Done(w.Name, n, seed, all)
 	}
 	return of, nil
-}
-
-func keys[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // value is the true reward of a policy.
@@ -181,7 +172,7 @@ func value(policy func([]float64, []features.Value) error, test []Visit, k int) 
 
 func gather(world string, n int, results []map[string]outcome) []Cell {
 	var cells []Cell
-	names := slices.SortedFunc(keys(results[0]), func(a, b string) int {
+	names := slices.SortedFunc(maps.Keys(results[0]), func(a, b string) int {
 		return results[0][a].place - results[0][b].place
 	})
 	for _, name := range names {
@@ -268,7 +259,7 @@ func columnsOf(log []logs.Decision, test []Visit) []string {
 	for _, v := range test {
 		add(v.Context)
 	}
-	return slices.Sorted(keys(seen))
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // cells are the values of a context by column, "" where there is none.
@@ -296,20 +287,10 @@ func prefixed(by string, names []string) []string {
 }
 
 func write(path string, head []string, rows [][]string) error {
-	f, err := os.Create(path)
-	if err != nil {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	if err := w.WriteAll(append([][]string{head}, rows...)); err != nil {
 		return err
 	}
-	err = writeCSV(f, head, rows)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
-}
-
-func writeCSV(to io.Writer, head []string, rows [][]string) error {
-	w := csv.NewWriter(to)
-	w.Write(head)
-	w.WriteAll(rows)
-	return w.Error()
+	return os.WriteFile(path, b.Bytes(), 0o600)
 }

@@ -176,52 +176,58 @@ func All() []World {
 	}
 }
 
-func linear(r *rand.Rand) func(*rand.Rand) Visit {
-	theta := [4][]float64{}
-	for a := range theta {
-		theta[a] = normals(r, 6, .6)
-	}
-	return func(r *rand.Rand) Visit {
-		x := normals(r, 6, 1)
-		v := Visit{Context: numbers(x...), Logging: flat(4)}
+// sloped makes a world of k actions, played alike, whose effects are linear in d numbers z, which draw gives beside
+// those that are logged.
+func sloped(k, d int, scale, level float64,
+	draw func(r *rand.Rand) (x, z []float64)) func(*rand.Rand) func(*rand.Rand) Visit {
+	return func(r *rand.Rand) func(*rand.Rand) Visit {
+		theta := make([][]float64, k)
 		for a := range theta {
-			v.Mean = append(v.Mean, sigmoid(dot(theta[a], x)-.3))
+			theta[a] = normals(r, d, scale)
 		}
-		return v
+		return func(r *rand.Rand) Visit {
+			x, z := draw(r)
+			v := Visit{Context: numbers(x...), Logging: flat(k)}
+			for a := range theta {
+				v.Mean = append(v.Mean, sigmoid(dot(theta[a], z)+level))
+			}
+			return v
+		}
 	}
 }
+
+// ordinary draws n standard normal numbers, of which the first d matter.
+func ordinary(n, d int) func(*rand.Rand) (x, z []float64) {
+	return func(r *rand.Rand) (x, z []float64) {
+		x = normals(r, n, 1)
+		return x, x[:d]
+	}
+}
+
+var (
+	linear = sloped(4, 6, .6, -.3, ordinary(6, 6))
+	wide   = sloped(4, 5, .8, -.2, ordinary(60, 5))
+	clicks = sloped(5, 4, .5, -4.2, ordinary(4, 4))
+	far    = sloped(4, 4, .8, -.2, func(r *rand.Rand) (x, z []float64) {
+		u := []float64{r.Float64(), r.Float64(), r.NormFloat64(), r.Float64()}
+		x = []float64{1990 + math.Floor(35*u[0]), 10000 + math.Floor(80000*u[1]), 500 + 60*u[2], 40 + 5*u[3]}
+		return x, []float64{3.4 * (u[0] - .5), 3.4 * (u[1] - .5), u[2], 3.4 * (u[3] - .5)}
+	})
+)
 
 func amounts(r *rand.Rand) func(*rand.Rand) Visit {
-	var theta [5][]float64
-	for a := range theta {
-		theta[a] = normals(r, 6, 1.2)
-	}
+	var scores []float64
+	next := sloped(5, 6, 1.2, -.2, func(r *rand.Rand) (x, z []float64) {
+		z = normals(r, 6, 1)
+		for _, v := range z {
+			x = append(x, math.Round(100*math.Exp(3+1.5*v))/100)
+		}
+		scores = z[:5]
+		return x, z
+	})(r)
 	return func(r *rand.Rand) Visit {
-		z, x := normals(r, 6, 1), make([]float64, 6)
-		for j := range x {
-			x[j] = math.Round(100*math.Exp(3+1.5*z[j])) / 100
-		}
-		v := Visit{Context: numbers(x...), Logging: softmax(z[:5], .3)}
-		for a := range theta {
-			v.Mean = append(v.Mean, sigmoid(dot(theta[a], z)-.2))
-		}
-		return v
-	}
-}
-
-func far(r *rand.Rand) func(*rand.Rand) Visit {
-	var theta [4][]float64
-	for a := range theta {
-		theta[a] = normals(r, 4, .8)
-	}
-	return func(r *rand.Rand) Visit {
-		u := []float64{r.Float64(), r.Float64(), r.NormFloat64(), r.Float64()}
-		x := []float64{1990 + math.Floor(35*u[0]), 10000 + math.Floor(80000*u[1]), 500 + 60*u[2], 40 + 5*u[3]}
-		z := []float64{3.4 * (u[0] - .5), 3.4 * (u[1] - .5), u[2], 3.4 * (u[3] - .5)}
-		v := Visit{Context: numbers(x...), Logging: flat(4)}
-		for a := range theta {
-			v.Mean = append(v.Mean, sigmoid(dot(theta[a], z)-.2))
-		}
+		v := next(r)
+		v.Logging = softmax(scores, .3)
 		return v
 	}
 }
@@ -268,21 +274,6 @@ func rules(r *rand.Rand) func(*rand.Rand) Visit {
 			v.Mean, scores[a] = append(v.Mean, m), dot(stale[a], x)
 		}
 		v.Logging = softmax(scores, .2)
-		return v
-	}
-}
-
-func wide(r *rand.Rand) func(*rand.Rand) Visit {
-	var theta [4][]float64
-	for a := range theta {
-		theta[a] = normals(r, 5, .8)
-	}
-	return func(r *rand.Rand) Visit {
-		x := normals(r, 60, 1)
-		v := Visit{Context: numbers(x...), Logging: flat(4)}
-		for a := range theta {
-			v.Mean = append(v.Mean, sigmoid(dot(theta[a], x[:5])-.2))
-		}
 		return v
 	}
 }
@@ -404,21 +395,6 @@ func products(r *rand.Rand) func(*rand.Rand) Visit {
 				}
 			}
 			v.Mean = append(v.Mean, sigmoid(z))
-		}
-		return v
-	}
-}
-
-func clicks(r *rand.Rand) func(*rand.Rand) Visit {
-	var theta [5][]float64
-	for a := range theta {
-		theta[a] = normals(r, 4, .5)
-	}
-	return func(r *rand.Rand) Visit {
-		x := normals(r, 4, 1)
-		v := Visit{Context: numbers(x...), Logging: flat(5)}
-		for a := range theta {
-			v.Mean = append(v.Mean, sigmoid(dot(theta[a], x)-4.2))
 		}
 		return v
 	}
