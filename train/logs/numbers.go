@@ -195,7 +195,11 @@ func (l *Log) takeNumbers() bool {
 		}
 	}
 	have := len(l.Numbers.Transform)
-	return ok && len(l.Numbers.Value) == l.n && len(l.Numbers.Density) == l.n && (have == 0 || have == l.n)
+	ok = ok && len(l.Numbers.Value) == l.n && len(l.Numbers.Density) == l.n && (have == 0 || have == l.n)
+	if ok {
+		l.spread()
+	}
+	return ok
 }
 
 // density reports that the propensity of row i is a density times the width of a bin, which may be above 1.
@@ -230,7 +234,28 @@ func (l *Log) into(of numeric.Actions, names []string) (*Log, error) {
 		}
 		out.Action[i] = int32(c)
 	}
+	out.spread()
 	return &out, nil
+}
+
+// spread gives a log whose numbers were drawn evenly from the whole range, as their family says, the propensities of all
+// bins.
+func (l *Log) spread() {
+	n := l.Numbers
+	low, high := n.Of.Range()
+	if l.Propensities = nil; len(n.Of.Atoms) > 0 || len(n.Transform) == 0 || l.Len() > heldNumbers/l.K() {
+		return
+	}
+	for i, v := range n.Value {
+		if !Near(n.Density[i]*(high-low), 1, Exact) || !(math.Abs(n.Transform[i]-(v-low)/(high-low)) < 1e-9) {
+			return
+		}
+	}
+	one := make([]float64, l.K())
+	for c := range one {
+		one[c] = n.Of.Width(c) / (high - low)
+	}
+	l.Propensities = slices.Repeat(one, l.Len())
 }
 
 // Divided is a log of numbers in k bins of one width, beside its atoms.
@@ -252,4 +277,21 @@ func CollectNumbers(of numeric.Actions, decisions []Decision) (*Log, error) {
 		o.Actions = of.Names()
 	}
 	return collect(o, decisions)
+}
+
+// drawnEvenly says that the uniform distribution on the range drew all numbers, and checks their densities against it.
+func (l *Log) drawnEvenly() error {
+	n := l.Numbers
+	low, high := n.Of.Range()
+	n.Transform, l.Propensity = make([]float64, l.n), slices.Clone(l.Propensity)
+	for i, v := range n.Value {
+		if want := 1 / (high - low); !Near(n.Density[i], want, Agreement) {
+			return fmt.Errorf("%s, column density: %v was logged, the uniform policy from %v to %v has %v: another policy "+
+				"logged this", l.where(i), n.Density[i], low, high, want)
+		}
+		n.Density[i], n.Transform[i] = 1/(high-low), (v-low)/(high-low)
+		l.Propensity[i] = n.Of.Width(int(l.Action[i])) / (high - low)
+	}
+	l.spread()
+	return nil
 }

@@ -147,9 +147,11 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 // addPropensities adds the propensities that the file does not have.
 func (l *Log) addPropensities(ctx context.Context, o *Options) error {
 	switch chosen := l.Choices != nil; {
+	case l.Numbers != nil && o.LoggingPolicy == "uniform":
+		return l.drawnEvenly()
 	case l.Numbers != nil && (o.LoggingPolicy != "" || o.Logging != nil || o.Estimate):
 		return fmt.Errorf("%s: actions are numbers: log the density of each in column density; setting "+
-			"logging-policy and setting estimate-propensity are for named actions", l.name())
+			"logging-policy is uniform then, if anything, and setting estimate-propensity is for named actions", l.name())
 	case chosen && o.Logging != nil && l.items().catalogue:
 		return fmt.Errorf("%s: setting logging-policy: what a policy did among the actions of a catalogue depends "+
 			"on what that said then, and must be in the log: want column propensity", l.path)
