@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -96,36 +95,29 @@ func (r *reportFlag) check(cmd *cobra.Command) error {
 	}
 	var err error
 	given(cmd, func(role, path string) {
-		if role != "report" && same(path, r.path) {
+		switch {
+		case role == "report" || !same(path, r.path):
+			err = cmp.Or(err, r.read(role, path))
+		case role == "argument":
+			err = fmt.Errorf("--report %s: it would be written over what is read", r.path)
+		default:
 			err = cmp.Or(err, fmt.Errorf("--report %s: it would be written over what --%s names", r.path, role))
-			if role == "argument" {
-				err = fmt.Errorf("--report %s: it would be written over what is read", r.path)
-			}
 		}
 	})
-	if err == nil {
-		err = r.read(cmd)
-	}
 	return err
 }
 
-// read notes the files that the command reads, before it does.
-func (r *reportFlag) read(cmd *cobra.Command) error {
-	var errs []error
-	given(cmd, func(role, path string) {
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || slices.Contains(written, role) || slices.ContainsFunc(r.files,
-			func(f readFile) bool {
-				return f.Name == path
-			}) {
-			return
-		}
-		f := readFile{html.File{Name: path, Role: role, Bytes: info.Size()}, info}
-		f.SHA256, err = hashOf(path)
-		errs = append(errs, err)
-		r.files = append(r.files, f)
-	})
-	return errors.Join(errs...)
+// read notes a file that the command reads, before it does.
+func (r *reportFlag) read(role, path string) error {
+	info, err := os.Stat(path)
+	known := func(f readFile) bool { return f.Name == path }
+	if err != nil || !info.Mode().IsRegular() || slices.Contains(written, role) || slices.ContainsFunc(r.files, known) {
+		return nil
+	}
+	f := readFile{html.File{Name: path, Role: role, Bytes: info.Size()}, info}
+	f.SHA256, err = hashOf(path)
+	r.files = append(r.files, f)
+	return err
 }
 
 // same reports whether two paths are of one file, whether or not it is there.

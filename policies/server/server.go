@@ -418,30 +418,11 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 			s.pool.Put(k)
 		}
 	}()
-	var err error
-	switch err = s.read(k, r); {
-	case errors.Is(err, errManyLarge):
-		w.Header()["Retry-After"], w.Header()["Connection"] = []string{"1"}, []string{"close"}
-		s.fail(w, http.StatusServiceUnavailable, "overload",
-			fmt.Errorf("more than %d requests of more than %d bytes at a time", maxLarge, largeBody))
-		return
-	case errors.Is(err, errTooLarge):
-		w.Header()["Connection"] = []string{"close"}
-		s.fail(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("the body is larger than %d bytes",
-			s.config.MaxBody))
-		return
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		w.Header()["Connection"] = []string{"close"}
-		// The time for the answer, which began with the request, is over as well.
-		// if not, the connection just ends
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.Timeout))
-		s.fail(w, http.StatusRequestTimeout, "read", fmt.Errorf("the body did not come within %v", s.config.Timeout))
-		return
-	case err != nil:
-		s.fail(w, http.StatusBadRequest, "read", fmt.Errorf("the body could not be read: %w", err))
-		return
+	status, kind, err := s.read(k, w, r)
+	if err == nil {
+		status, kind, err = s.choose(k, s.current.Load(), begin)
 	}
-	if status, kind, err := s.choose(k, s.current.Load(), begin); err != nil {
+	if err != nil {
 		s.fail(w, status, kind, err)
 		return
 	}
@@ -570,33 +551,41 @@ func (s *Server) draw(k *work, l *loaded, now time.Time) (status int, kind strin
 // appendFloat appends the shortest JSON number that reads back as v.
 func appendFloat(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'g', -1, 64) }
 
-var errTooLarge, errManyLarge = errors.New("too large"), errors.New("too many are large")
-
 // read reads the body of a request into k.body. Only maxLarge bodies above largeBody are in memory at a time.
-func (s *Server) read(k *work, r *http.Request) (err error) {
+func (s *Server) read(k *work, w http.ResponseWriter, r *http.Request) (status int, kind string, err error) {
 	k.body = k.body[:0]
-	if r.ContentLength > s.config.MaxBody {
-		return errTooLarge
-	}
+	h := w.Header()
 	for {
-		if max(int64(len(k.body)), r.ContentLength) > largeBody && !k.large {
+		size := max(int64(len(k.body)), r.ContentLength)
+		if size > s.config.MaxBody {
+			h["Connection"] = []string{"close"}
+			return http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("the body is larger than %d bytes",
+				s.config.MaxBody)
+		}
+		if size > largeBody && !k.large {
 			select {
 			case s.large <- struct{}{}:
 				k.large = true
 			default:
-				return errManyLarge
+				h["Retry-After"], h["Connection"] = []string{"1"}, []string{"close"}
+				return http.StatusServiceUnavailable, "overload",
+					fmt.Errorf("more than %d requests of more than %d bytes at a time", maxLarge, largeBody)
 			}
 		}
 		k.body = slices.Grow(k.body, 1024)
 		n, err := r.Body.Read(k.body[len(k.body):cap(k.body)])
-		k.body = k.body[:len(k.body)+n]
-		switch {
-		case int64(len(k.body)) > s.config.MaxBody:
-			return errTooLarge
+		switch k.body = k.body[:len(k.body)+n]; {
+		case err == nil || int64(len(k.body)) > s.config.MaxBody:
 		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
+			return 0, "", nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			h["Connection"] = []string{"close"}
+			// The time for the answer, which began with the request, is over as well.
+			// if not, the connection just ends
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.Timeout))
+			return http.StatusRequestTimeout, "read", fmt.Errorf("the body did not come within %v", s.config.Timeout)
+		default:
+			return http.StatusBadRequest, "read", fmt.Errorf("the body could not be read: %w", err)
 		}
 	}
 }

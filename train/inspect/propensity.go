@@ -7,11 +7,13 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
 	"opl/graph/kernel"
 	"opl/policies/propensity"
+	"opl/train/internal/keys"
 )
 
 // shape looks for propensities that are constant, rounded or those of something
@@ -247,9 +249,9 @@ func (l *log) support() {
 		"actions out, or log some"
 	neverMeans := func() string {
 		if len(never) > 5 {
-			return "never logged: " + join(append(never[:5:5], "…")) + "; nothing is known of them"
+			never = append(never[:5:5], "…")
 		}
-		return "never logged: " + join(never) + "; nothing is known of them"
+		return "never logged: " + strings.Join(never, ", ") + "; nothing is known of them"
 	}
 	if l.Choices != nil {
 		f.Measured += fmt.Sprintf(", of %d that were offered", there)
@@ -260,7 +262,7 @@ func (l *log) support() {
 			"only by estimates"
 		neverMeans = func() string {
 			return fmt.Sprintf("%d actions were offered as often as would make 20 rows of uniform draws each, and "+
-				"never logged: %s", len(never), join(never[:min(5, len(never))]))
+				"never logged: %s", len(never), strings.Join(never[:min(5, len(never))], ", "))
 		}
 	}
 	if l.Propensities != nil {
@@ -572,7 +574,12 @@ func (l *log) concentration() {
 		Measured: fmt.Sprintf("%.0f of %d rows; largest weight %.3g (%s of all)", ess, l.n, largest, percent(most/sum)),
 		Numbers:  []Number{{"ess", ess}, {"largest share", most / sum}}}
 	if !l.merged {
-		tail, least := floats.Sum(largestOf(max(1, l.n/100), l.n, weight)), largest
+		top := keys.First(func(yield func(float64) bool) {
+			for i := 0; i < l.n && yield(weight(i)); i++ {
+			}
+		}, max(1, l.n/100), func(a, b float64) int { return cmp.Compare(b, a) })
+		slices.Reverse(top) // the least first, for their sum
+		tail, least := floats.Sum(top), largest
 		for i := range l.n {
 			least = min(least, l.ofUniform(i))
 		}

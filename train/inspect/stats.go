@@ -3,8 +3,6 @@ package inspect
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -53,26 +51,6 @@ func counted(x, m, variance float64) float64 {
 	}
 	return math.Copysign(math.Sqrt(2*max(0, m-x+x*math.Log(x/m))), x-m)
 }
-
-// largestOf returns the largest m of n values, ascending.
-func largestOf(m, n int, value func(i int) float64) []float64 {
-	some, least := make([]float64, 0, 2*m), math.Inf(-1)
-	for i := range n {
-		if v := value(i); v > least {
-			some = append(some, v)
-		}
-		if len(some) == 2*m || i == n-1 {
-			slices.Sort(some)
-			if len(some) >= m {
-				some = append(some[:0], some[len(some)-m:]...)
-				least = some[0]
-			}
-		}
-	}
-	return some
-}
-
-func join(s []string) string { return strings.Join(s, ", ") }
 
 // percent writes a share in per cent with three digits.
 func percent(x float64) string { return fmt.Sprintf("%.3g %%", 100*x) }

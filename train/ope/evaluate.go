@@ -60,7 +60,11 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 			return Result{}, err
 		}
 		mean := d.Mean(func(i int) float64 { return d.W[i] })
-		p := e.describe(target, spread, mean.Value, e.se(mean.Influence))
+		p := Policy{Name: target.Name, MeanWeight: mean.Value, MeanWeightSE: e.se(mean.Influence)}
+		if not := target.unread(e.log); not != "" {
+			p.Warnings = append(p.Warnings, not)
+		}
+		spread.say(&p, e.total, e.n, e.groups)
 		p.flattered(learned)
 		p.Estimates = estimates
 		p.believe(on.Value.Value, e.HalfWidth/(res.RewardMax-res.RewardMin), e.z, e.n)
@@ -205,16 +209,6 @@ func (e *evaluation) estimate(target Target, whole int, use func(d *Data, made [
 		err = use(d, made)
 	}
 	return d, s, err
-}
-
-// describe is a policy without estimates: what its weights are like, and what makes its estimates doubtful.
-func (e *evaluation) describe(target Target, s spread, mean, se float64) Policy {
-	p := Policy{Name: target.Name, MeanWeight: mean, MeanWeightSE: se}
-	if not := target.unread(e.log); not != "" {
-		p.Warnings = append(p.Warnings, not)
-	}
-	s.say(&p, e.total, e.n, e.groups)
-	return p
 }
 
 // sound keeps the estimates that have a value, in resamples, too, and names the others in the

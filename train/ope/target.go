@@ -79,11 +79,8 @@ func Matrix(name string, pi []float64, k int) Target {
 // must sum to 1 within 1e-6. Without them there is no direct method, and no doubly robust one.
 func ReadTarget(name string, r *logs.Rows, l *logs.Log) (Target, error) {
 	t, err := readTarget(r, l)
-	if e := r.Err(); e != nil {
-		err = e
-	}
 	t.Name = name
-	return t, err
+	return t, cmp.Or(r.Err(), err)
 }
 
 func readTarget(r *logs.Rows, l *logs.Log) (t Target, err error) {
@@ -95,21 +92,13 @@ func readTarget(r *logs.Rows, l *logs.Log) (t Target, err error) {
 		pi, err := byAction(r, l.Actions)
 		return Target{scores: scores, Row: func(dst []float64, _ int) error { copy(dst[:k], pi); return nil }}, err
 	}
-	read, width, err := form(r, l, probabilities)
-	if err != nil {
-		return Target{}, err
-	}
-	place, err := placed(r, l)
-	if err != nil {
-		return Target{}, err
-	}
+	pi, width, byID, err := probabilities.read(r, l)
 	t = Target{scores: scores, word: "its probabilities by row are believed to be of a policy that no row of " +
 		"this log taught; " +
 		"of one that they did, nothing that is guaranteed here holds"}
-	if place == nil {
+	if !byID {
 		t.word += "; as rows have no decision_id in both files, they are taken in their order"
 	}
-	pi, err := byRow(r, l, read, width, place, probabilities)
 	if err != nil {
 		return t, err
 	}
@@ -133,6 +122,19 @@ type matrix struct {
 }
 
 var probabilities = matrix{"probabilities", "p_", []string{"probabilities", "propensities"}, "probability", sound}
+
+// read reads the numbers of each row of the log, width of them, see form. byID: rows are known by their decision_id.
+func (m matrix) read(r *logs.Rows, l *logs.Log) (rows [][]float64, width int, byID bool, err error) {
+	read, width, err := form(r, l, m)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	place, err := placed(r, l)
+	if err == nil {
+		rows, err = byRow(r, l, read, width, place, m)
+	}
+	return rows, width, place != nil, err
+}
 
 // form finds how a row has its numbers: read writes so many, one of the logged action alone,
 // or k; 0: they are a list of what the row offers.
@@ -319,7 +321,7 @@ func fields(r *logs.Rows, actions []string, m matrix) (read func(dst []float64) 
 		}
 		// Names in their alphabetical order are in no order that somebody gave.
 		if i == 0 && slices.IsSorted(actions) && slices.ContainsFunc(actions,
-			func(s string) bool { return !number(s) }) {
+			func(s string) bool { _, err := strconv.Atoi(s); return err != nil }) {
 			return nil, 0, fmt.Errorf("%s: columns %s to %s are by number, but the log's actions have names: call "+
 				"them %s, or give setting actions in their order", r.Where(), names[0], names[k-1],
 				strings.Join(prefixed[:min(k, 4)], ", "))
@@ -360,25 +362,11 @@ func ReadModel(r *logs.Rows, l *logs.Log) (Model, error) {
 	if !r.Next() {
 		return nil, cmp.Or(r.Err(), fmt.Errorf("%s: no rows", r.Where()))
 	}
-	read, width, err := form(r, l, m)
-	if err != nil {
-		return nil, err
-	}
-	place, err := placed(r, l)
-	if err != nil {
-		return nil, err
-	}
-	q, err := byRow(r, l, read, width, place, m)
+	q, _, _, err := m.read(r, l)
 	if err = cmp.Or(r.Err(), err); err != nil {
 		return nil, err
 	}
 	return func(dst []float64, i int) { copy(dst, q[i]) }, nil
-}
-
-// number reports that an action has a number for its name.
-func number(name string) bool {
-	_, err := strconv.Atoi(name)
-	return err == nil
 }
 
 func probability(p float64) error {

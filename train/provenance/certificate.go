@@ -342,12 +342,3 @@ func LeftOut(files, rows int) string {
 	}
 	return strings.Join(what, " and ") + " could not be read: all of this speaks of the rows kept"
 }
-
-// mean is 0 of nothing.
-func mean(xs []float64) float64 {
-	var sum kernel.Sum
-	for _, x := range xs {
-		sum.Add(x)
-	}
-	return sum.Value() / float64(max(1, len(xs)))
-}

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"opl/graph/kernel"
 	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/inspect"
@@ -316,7 +317,11 @@ func (n *null) estimate(samples []sample) {
 		}
 		return n.Low + n.span()*reward
 	}
-	n.Estimate, n.SE, n.Logging = value(e.Reward), e.SE*n.span(), value(-mean(cost))
+	var sum kernel.Sum
+	for _, c := range cost {
+		sum.Add(c)
+	}
+	n.Estimate, n.SE, n.Logging = value(e.Reward), e.SE*n.span(), value(-(sum.Value() / float64(max(1, len(cost)))))
 	n.Point = n.Estimate - n.contrast.Logged*n.Logging
 }
 

@@ -161,9 +161,9 @@ func (j *Judge) fingerprints(rows []int) (all []policyfile.Fingerprints) {
 	_, identity := j.log.Identity()
 	drawn := func(a, b int) int { return cmp.Compare(Hash(1, identity[a]), Hash(1, identity[b])) }
 	rare := func(a, b int) int { return cmp.Or(cmp.Compare(j.log.Propensity[a], j.log.Propensity[b]), drawn(a, b)) }
-	some := [2][]int{rows[:min(len(rows), 25*fingerprints)], first(rows, 25*fingerprints, drawn)}
+	some := [2][]int{rows[:min(len(rows), 25*fingerprints)], keys.First(slices.Values(rows), 25*fingerprints, drawn)}
 	if j.log.Propensity != nil {
-		some[0] = first(rows, 25*fingerprints, rare)
+		some[0] = keys.First(slices.Values(rows), 25*fingerprints, rare)
 	}
 	for _, w := range kinds {
 		var keys []uint64
@@ -198,22 +198,6 @@ func (j *Judge) fingerprints(rows []int) (all []policyfile.Fingerprints) {
 		}
 	}
 	return all
-}
-
-// first returns the first n rows in an order, without sorting the others: there may be many.
-func first(rows []int, n int, order func(a, b int) int) (some []int) {
-	last := -1 // of n rows, once there are so many
-	for _, r := range rows {
-		if last >= 0 && order(r, last) >= 0 {
-			continue
-		}
-		if some = append(some, r); len(some) == 2*n {
-			slices.SortFunc(some, order)
-			some, last = some[:n], some[n-1]
-		}
-	}
-	slices.SortFunc(some, order)
-	return some[:min(n, len(some))]
 }
 
 // fewer are the fingerprints that a file of a later policy has: some of each kind.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -96,17 +95,16 @@ func (j *Judge) Partial(ctx context.Context, p *policyfile.Policy, o Options) (P
 	out.Unread = Unread(p.File(), j.log)
 	low, high := j.log.RewardRange()
 	out.Of = fmt.Sprint(p.Hash(), " ", o.Delta, " ", o.Gamma, " ", j.log.FilesHash, " ", low, " ", high)
-	return out, out.sum(&c, o)
+	return out, out.sum(&c)
 }
 
 // sum adds up what the sample's rows say.
-func (out *Partial) sum(c *pooled, o Options) (err error) {
+func (out *Partial) sum(c *pooled) (err error) {
 	logs := withRows(c.parts)
 	if len(logs) == 0 {
 		return nil
 	}
-	options := certify.Options{Delta: o.Delta, AnyTime: true, Threads: runtime.GOMAXPROCS(0)}
-	if out.Sums, err = certify.PoolSums(logs, options); err != nil {
+	if out.Sums, err = certify.PoolSums(logs, c.options); err != nil {
 		return err
 	}
 	var cost kernel.Sum

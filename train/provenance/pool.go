@@ -50,19 +50,15 @@ func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cert
 	if err != nil {
 		return nil, err
 	}
-	t := trial{parts: c.parts, samples: c.samples, options: certify.Options{Delta: o.Delta, AnyTime: true,
-		Threads: runtime.GOMAXPROCS(0)}, gamma: c.gamma}
-	cert, err := t.certificate(c.on)
-	return cert.decide(t, o.Requirements, err)
+	cert, err := c.certificate(c.on)
+	return cert.decide(c.trial, o.Requirements, err)
 }
 
 // pooled is what certifies a policy together.
 type pooled struct {
-	parts   []certify.PoolLog
-	samples []sample // of the rows that certify
-	rows    int
-	on      Circumstances
-	gamma   float64 // see trial
+	trial
+	rows int
+	on   Circumstances
 }
 
 func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c pooled, err error) {
@@ -70,6 +66,7 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 		return c, errors.New("there is no log to certify with")
 	}
 	o.AnyTime = true
+	c.options = certify.Options{Delta: o.Delta, AnyTime: true, Threads: runtime.GOMAXPROCS(0)}
 	several := len(ps) > 1
 	var on Circumstances
 	out, taught := make([][]bool, len(ps)), make([][]bool, len(ps))
@@ -134,7 +131,7 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 
 // noneLeft withholds a certificate that no row is left for, with what the notes say of the rows.
 func noneLeft(notes ...string) error {
-	return withhold("%s", strings.Join(append([]string{"all rows had a part in the policy, depend on such, or may not "+
+	return withhold("%s", strings.Join(append([]string{"all rows had a part in the policy, depend on such, or may not " +
 		"be counted yet: none is left to certify it"}, notes...), "; "))
 }
 
@@ -219,12 +216,10 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 				kept = append(kept, i)
 			}
 		}
-		switch {
-		case last != "" && k == len(ps)-1 && !j.followed():
+		followed := k < len(ps)-1 || j.partial != nil && j.partial.Shard.Number < j.partial.Shard.Of
+		if ended[last] = true; last != "" && !followed {
 			open = len(kept) - start
 			kept = kept[:start]
-		default:
-			ended[last] = true
 		}
 		rows, twice = append(rows, kept), append(twice, double)
 		for b, before := range ps[:k] {
@@ -246,11 +241,6 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 		"together first")
 	note(open, "%d rows are of the last group, which may go on: they count once another row follows")
 	return rows, twice, notes, nil
-}
-
-// followed reports a shard by files that rows of other files come after.
-func (j *Judge) followed() bool {
-	return j.partial != nil && j.partial.Shard.Number < j.partial.Shard.Of
 }
 
 // scattered reports rows of one context that do not share a group.

@@ -2,7 +2,10 @@
 // memory. Use it where a map of all rows would be too large.
 package keys
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // few is how many keys are compared; more are sorted by their digits.
 const few = 512
@@ -183,4 +186,20 @@ func Twice[T comparable](values []T) (at int, twice bool) {
 		seen[v] = true
 	}
 	return 0, false
+}
+
+// First returns the first n of items in an order, without sorting the others: there may be many.
+func First[T any](items iter.Seq[T], n int, order func(a, b T) int) (some []T) {
+	full := false // some[n-1] is the last of n, in order
+	for x := range items {
+		if full && order(x, some[n-1]) >= 0 {
+			continue
+		}
+		if some = append(some, x); len(some) == 2*n {
+			slices.SortFunc(some, order)
+			some, full = some[:n], true
+		}
+	}
+	slices.SortFunc(some, order)
+	return some[:min(n, len(some))]
 }

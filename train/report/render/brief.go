@@ -373,11 +373,3 @@ func rowsOf(r inspect.Report) string {
 	}
 	return text
 }
-
-// printFinding prints what was measured, what it means, and what to do.
-func printFinding(b *strings.Builder, f inspect.Finding) {
-	fmt.Fprintf(b, "\n%s: %s\n", f.Severity, f.Check)
-	wrap(b, "  measured  ", f.Measured)
-	wrap(b, "  means     ", f.Means)
-	wrap(b, "  do        ", f.Do)
-}

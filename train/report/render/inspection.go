@@ -32,7 +32,10 @@ func Inspection(w io.Writer, r inspect.Report) error {
 	wrap(&b, "", rowsOf(r))
 	for _, f := range r.Findings {
 		if f.Severity > inspect.Fine {
-			printFinding(&b, f)
+			fmt.Fprintf(&b, "\n%s: %s\n", f.Severity, f.Check)
+			wrap(&b, "  measured  ", f.Measured)
+			wrap(&b, "  means     ", f.Means)
+			wrap(&b, "  do        ", f.Do)
 		}
 	}
 	if r.Count(inspect.Fine) > 0 {

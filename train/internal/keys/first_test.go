@@ -1,4 +1,4 @@
-package provenance
+package keys
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ func TestFirst_AreThoseOfTheSortedRows(t *testing.T) {
 	for _, n := range []int{0, 1, 9, 10, 19, 20, 21, 1000} {
 		rows := r.Perm(n)
 		sorted := slices.Sorted(slices.Values(rows))
-		if got := first(rows, 10, cmp.Compare[int]); !slices.Equal(got, sorted[:min(10, n)]) {
+		if got := First(slices.Values(rows), 10, cmp.Compare[int]); !slices.Equal(got, sorted[:min(10, n)]) {
 			t.Errorf("%d rows: %v", n, got)
 		}
 	}
