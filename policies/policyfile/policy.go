@@ -183,9 +183,6 @@ func (p *Policy) Scores(dst, values []float64, o *Offered) error {
 func (p *Policy) PropensitiesAfter(dst, values []float64, o *Offered, above []int) error {
 	s := p.pool.Get().(*scratch)
 	defer p.pool.Put(s)
-	if len(above) == 0 {
-		return p.of(dst, nil, values, o, nil, s)
-	}
 	gone := slices.Clone(above)
 	slices.Sort(gone)
 	return p.of(dst, nil, values, o, gone, s)

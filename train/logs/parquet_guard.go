@@ -172,7 +172,8 @@ func (c *pageChunk) ReadAt(p []byte, off int64) (n int, err error) {
 func (c *pageChunk) step() error {
 	var h logical.PageHeader
 	for window := int64(256); ; window *= 8 {
-		b := c.bytes(&c.packed, min(window, c.to-c.next))
+		c.packed = grown(c.packed, int(min(window, c.to-c.next)))
+		b := c.packed
 		if _, err := c.file.ReadAt(b, c.next); err != nil {
 			return err
 		}
@@ -197,7 +198,8 @@ func (c *pageChunk) step() error {
 	if err := c.claim(&h, packed, plain); err != nil {
 		return err
 	}
-	text := c.bytes(&c.packed, packed)
+	c.packed = grown(c.packed, int(packed))
+	text := c.packed
 	if _, err := c.file.ReadAt(text, c.next); err != nil {
 		return err
 	}
@@ -216,13 +218,6 @@ func (c *pageChunk) step() error {
 	var err error
 	c.header, err = compact.Marshal(&compact.CompactProtocol{}, &h)
 	return err
-}
-
-func (c *pageChunk) bytes(of *[]byte, n int64) []byte {
-	if int64(cap(*of)) < n {
-		*of = make([]byte, n)
-	}
-	return (*of)[:n]
 }
 
 // expands is by how much a codec can expand bytes at most; 0: by far more than pages are.
@@ -298,7 +293,8 @@ func (c *pageChunk) unpack(h *logical.PageHeader, text []byte, n int64) error {
 		c.plain = text
 		return nil
 	}
-	to := c.bytes(&c.own, n)
+	c.own = grown(c.own, int(n))
+	to := c.own
 	copy(to, text[:levels])
 	text, out := text[levels:], to[levels:]
 	m := 0
