@@ -19,11 +19,11 @@ type actionNumbers struct {
 	catalogue *Catalogue // of all actions; nil: there is none
 	actions   []action
 	actionID  map[string]int32
-	slots     []string // names of the propensities' actions
-	slotHash  []uint64
-	// of slots, the last ones: actions that setting actions lists and the log does not name, of propensity 0
+	propsOf   []string // names of the actions of row.props
+	propsHash []uint64
+	// of propsOf, the last ones: actions that setting actions lists and the log does not name, of propensity 0
 	added      int
-	listed     bool   // slots are numbers 0 to K−1
+	listed     bool   // propsOf are numbers 0 to K−1
 	base       int    // actions are numbers from here; −1: to be found out
 	actionsMin int    // there are at least so many
 	match      [2]int // rows whose propensity is the entry of their action counted from 0, 1
@@ -49,13 +49,13 @@ func (b *builder) fixed() (int32, error) {
 		if len(r.props) < 2 {
 			return 0, bad("propensities", "%d of them: there must be at least 2 actions", len(r.props))
 		}
-		b.slots, b.listed = Numbered(len(r.props)), true
+		b.propsOf, b.listed = Numbered(len(r.props)), true
 	}
 	if r.hasProps && !r.listed && b.catalogue == nil {
 		if b.unlisted() {
 			b.extend()
 		}
-		for j := len(b.slots) - b.added; j <= len(r.props) && j < len(b.slots); j++ {
+		for j := len(b.propsOf) - b.added; j <= len(r.props) && j < len(b.propsOf); j++ {
 			r.props = append(r.props[:j], 0)
 		}
 	}
@@ -64,13 +64,13 @@ func (b *builder) fixed() (int32, error) {
 			return 0, bad("propensities", "those of all actions of a catalogue are not read: want the logged "+
 				"action's, or column offered")
 		}
-		if len(r.props) != len(b.slots) {
-			return 0, bad("propensities", "%d of them, while the rows before have %d", len(r.props), len(b.slots))
+		if len(r.props) != len(b.propsOf) {
+			return 0, bad("propensities", "%d of them, while the rows before have %d", len(r.props), len(b.propsOf))
 		}
 		if i := slices.IndexFunc(r.props, math.IsNaN); i >= 0 {
-			return 0, bad("p_"+b.slots[i], "missing")
+			return 0, bad("p_"+b.propsOf[i], "missing")
 		}
-		if err := b.distribution(b.slots); err != nil {
+		if err := b.distribution(b.propsOf); err != nil {
 			return 0, err
 		}
 	}
@@ -113,14 +113,14 @@ func (b *builder) distribution(names []string) error {
 
 // extend adds the actions that setting actions lists to those that propensities are named by, if it lists all of these.
 func (b *builder) extend() {
-	for j, s := range b.slots {
+	for j, s := range b.propsOf {
 		if at := slices.Index(b.o.Actions, s); at < 0 || b.listed && at != j {
 			return
 		}
 	}
 	for _, s := range b.o.Actions {
-		if !slices.Contains(b.slots, s) {
-			b.slots = append(b.slots, s)
+		if !slices.Contains(b.propsOf, s) {
+			b.propsOf = append(b.propsOf, s)
 			b.added++
 		}
 	}
@@ -159,9 +159,9 @@ func (b *builder) action(text []byte) (int32, error) {
 }
 
 // decide finds the names of all actions in their order, the number of each action that
-// was logged (−1: it is none of them, which makes its rows bad), and the number of each
-// slot's action.
-func (b *builder) decide() (names []string, number, slot []int32, err error) {
+// was logged (−1: it is none of them, which makes its rows bad), and the numbers of the
+// actions of row.props.
+func (b *builder) decide() (names []string, number, props []int32, err error) {
 	if b.catalogue != nil {
 		for i := range b.actions {
 			number = append(number, int32(i))
@@ -192,11 +192,11 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 	if base >= 0 && taken < len(names) {
 		b.note("action", 0, "%d of the %d actions were never logged", len(names)-taken, len(names))
 	}
-	slots := b.slots
+	of := b.propsOf
 	if b.first.hasSet { // whose propensities are in the order of what is offered
-		slots = nil
+		of = nil
 	}
-	for _, s := range slots {
+	for _, s := range of {
 		j, ok := place[s]
 		if b.listed {
 			v, _ := strconv.Atoi(s)
@@ -205,7 +205,7 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 			return nil, nil, nil, fmt.Errorf("%s: there is a propensity of action %s, which setting actions does "+
 				"not list", b.path, s)
 		}
-		slot = append(slot, j)
+		props = append(props, j)
 	}
 	switch {
 	case len(names) < 2 && b.first.hasSet:
@@ -215,7 +215,7 @@ func (b *builder) decide() (names []string, number, slot []int32, err error) {
 		return nil, nil, nil, fmt.Errorf("%s: column action: %s is the only action, and there is nothing to "+
 			"learn: setting actions lists those that were possible", b.path, names[0])
 	}
-	return names, number, slot, nil
+	return names, number, props, nil
 }
 
 // nameActions finds the names of all actions, and the number of the first where they are logged by number; −1: they
@@ -250,9 +250,9 @@ func (b *builder) nameActions() (names []string, base int, err error) {
 		slices.SortFunc(names, byValue)
 	case len(b.o.Actions) > 0:
 		names = slices.Clone(b.o.Actions)
-		if !sets && len(b.slots) > 0 && len(b.slots) != len(names) {
+		if !sets && len(b.propsOf) > 0 && len(b.propsOf) != len(names) {
 			return nil, 0, fmt.Errorf("%d propensities in a row, but setting actions lists %d: a list has all of "+
-				"them in their order, columns p_NAME only those that are not 0", len(b.slots), len(names))
+				"them in their order, columns p_NAME only those that are not 0", len(b.propsOf), len(names))
 		}
 		if i, twice := distinct.Twice(names); twice {
 			return nil, 0, fmt.Errorf("setting actions has %s twice", names[i])
@@ -260,16 +260,16 @@ func (b *builder) nameActions() (names []string, base int, err error) {
 		if !sets && !named && !slices.ContainsFunc(b.actions, func(a action) bool { return slices.Contains(names, a.text) }) {
 			k = len(names)
 		}
-	case len(b.slots) > 0 && !b.listed:
-		names = slices.Clone(b.slots)
+	case len(b.propsOf) > 0 && !b.listed:
+		names = slices.Clone(b.propsOf)
 		slices.SortStableFunc(names, byValue)
-	case len(b.slots) > 0 || b.base >= 0:
+	case len(b.propsOf) > 0 || b.base >= 0:
 		if named {
 			a := b.actions[other]
 			return nil, 0, fmt.Errorf("row %d, column action: %q is a name, and the propensities are those of "+
 				"numbers: setting actions must give the names in their order", a.row, a.text)
 		}
-		if k = max(len(b.slots), b.actionsMin); len(b.slots) == 0 {
+		if k = max(len(b.propsOf), b.actionsMin); len(b.propsOf) == 0 {
 			k = max(k, hi+1-b.base)
 		}
 		if k > max(manyActions, b.n) {
@@ -295,7 +295,7 @@ func (b *builder) nameActions() (names []string, base int, err error) {
 		return names, -1, nil
 	}
 	base = max(0, b.base)
-	if b.base < 0 && lo != 0 && (hi >= k || len(b.slots) == 0 && len(b.o.Actions) == 0 || b.match[1] == b.n &&
+	if b.base < 0 && lo != 0 && (hi >= k || len(b.propsOf) == 0 && len(b.o.Actions) == 0 || b.match[1] == b.n &&
 		b.match[0] < b.n) {
 		base = 1
 	}
@@ -327,13 +327,7 @@ func byValue(a, b string) int {
 
 // numbered reports whether names are the numbers from 0, each once.
 func numbered(names []string) bool {
-	seen := make([]bool, len(names))
-	for _, s := range names {
-		i, err := strconv.Atoi(s)
-		if err != nil || i < 0 || i >= len(names) || seen[i] || strconv.Itoa(i) != s {
-			return false
-		}
-		seen[i] = true
-	}
-	return true
+	want := Numbered(len(names))
+	slices.Sort(want)
+	return slices.Equal(slices.Sorted(slices.Values(names)), want)
 }

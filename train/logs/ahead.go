@@ -73,8 +73,8 @@ type pair struct {
 	number   float64
 }
 
-// slot describes a column of rows that are read ahead.
-type slot struct {
+// blockColumn describes a column of rows that are read ahead.
+type blockColumn struct {
 	column *column // nil: numbers of a context
 	place  int     // among the numbers; negative: it is a cell
 }
@@ -85,10 +85,10 @@ type rowsAhead struct {
 	quit       chan struct{}
 	all        sync.WaitGroup
 
-	slots  []slot
-	others int       // slots that are cells
-	block  *rowBlock // nil: none yet
-	at     int       // the next row of the block
+	columns []blockColumn
+	others  int       // columns that are cells
+	block   *rowBlock // nil: none yet
+	at      int       // the next row of the block
 
 	// of a text
 	in   io.Reader
@@ -97,13 +97,13 @@ type rowsAhead struct {
 }
 
 // newRowsAhead returns rows of the given columns, and keeps so many blocks in memory.
-func newRowsAhead(slots []slot, blocks int) *rowsAhead {
-	a := &rowsAhead{slots: slots, made: make(chan *rowBlock, blocks), used: make(chan *rowBlock, blocks),
+func newRowsAhead(columns []blockColumn, blocks int) *rowsAhead {
+	a := &rowsAhead{columns: columns, made: make(chan *rowBlock, blocks), used: make(chan *rowBlock, blocks),
 		quit: make(chan struct{})}
 	for range blocks {
 		a.used <- &rowBlock{}
 	}
-	for _, s := range slots {
+	for _, s := range columns {
 		if s.place < 0 {
 			a.others++
 		}
@@ -163,8 +163,8 @@ func (t *table) row(b *builder, k *rowBlock, row *blockRow) error {
 	width := len(w.columns)
 	numbers, cells := k.numbers[row.place*width:(row.place+1)*width], k.cells[row.place*a.others:]
 	even := row.even && w.alone && w.known()
-	for i := range a.slots {
-		s := &a.slots[i]
+	for i := range a.columns {
+		s := &a.columns[i]
 		var err error
 		switch {
 		case s.place < 0:
@@ -176,7 +176,7 @@ func (t *table) row(b *builder, k *rowBlock, row *blockRow) error {
 		if err == nil {
 			continue
 		}
-		for _, before := range a.slots[:i] {
+		for _, before := range a.columns[:i] {
 			if even && before.place >= 0 && before.column != nil {
 				before.column.numbers++
 			}
@@ -192,7 +192,7 @@ func (t *table) row(b *builder, k *rowBlock, row *blockRow) error {
 }
 
 // take takes a cell that was read ahead.
-func (t *table) take(b *builder, s *slot, k *rowBlock, cell *blockCell) error {
+func (t *table) take(b *builder, s *blockColumn, k *rowBlock, cell *blockCell) error {
 	c := s.column
 	switch {
 	case c.role == roleIgnored:
@@ -371,9 +371,9 @@ type lineReader interface {
 }
 
 // begin begins to read lines ahead.
-func (t *table) begin(r lineReader, slots []slot) {
+func (t *table) begin(r lineReader, columns []blockColumn) {
 	blocks := 2*readers + 1
-	w, a := &t.wide, newRowsAhead(slots, blocks)
+	w, a := &t.wide, newRowsAhead(columns, blocks)
 	a.in, a.rest = t.lines.r, bytes.Clone(t.lines.back)
 	t.blocks, t.lines.back = a, nil
 	a.begin(func() {

@@ -51,7 +51,7 @@ type row struct {
 	id, group, action, policy                          []byte
 	time                                               int64
 	cost, p, weight                                    float64
-	props                                              []float64 // in the order of builder.slots
+	props                                              []float64 // in the order of builder.propsOf
 	outcomes                                           []float64 // of builder.outcomes; NaN, or none: missing
 	hasID, hasGroup, hasAction, hasTime, hasCost, hasP bool
 	hasProps, hasWeight, hasSet, listed                bool          // listed: props are those of all in their order
@@ -404,7 +404,7 @@ func (b *builder) keep(action int32) {
 		content, action = content+offered, b.offers.options[b.offers.at].action
 	} else {
 		logged = b.actions[action].hash
-		content += b.slotSum()
+		content += b.propsSum()
 	}
 	b.actions[action].rows++
 	put(&b.contextHash, values.context)
@@ -459,14 +459,14 @@ func (b *builder) count() {
 	}
 }
 
-// slotSum returns what the propensities of all actions add to the hash of the row.
-func (b *builder) slotSum() (sum uint64) {
+// propsSum returns what the propensities of all actions add to the hash of the row.
+func (b *builder) propsSum() (sum uint64) {
 	props := b.row.props
-	for len(b.slotHash) < len(props) {
-		b.slotHash = append(b.slotHash, ^xxhash.Sum64String(b.slots[len(b.slotHash)]))
+	for len(b.propsHash) < len(props) {
+		b.propsHash = append(b.propsHash, ^xxhash.Sum64String(b.propsOf[len(b.propsHash)]))
 	}
 	for i, p := range props[:max(0, len(props)-b.added)] {
-		sum += mix(b.slotHash[i] + mix(math.Float64bits(p)))
+		sum += mix(b.propsHash[i] + mix(math.Float64bits(p)))
 	}
 	return sum
 }
@@ -514,7 +514,7 @@ func (b *builder) appendRow() {
 		put(&b.props, r.props...)
 	}
 	// 0 where they are to be estimated
-	for k := len(b.slots); !r.hasSet && (r.hasProps || b.props.size > 0) && b.props.size < 8*int64((b.n+1)*k); {
+	for k := len(b.propsOf); !r.hasSet && (r.hasProps || b.props.size > 0) && b.props.size < 8*int64((b.n+1)*k); {
 		if r.hasProps && b.props.size == 8*int64(b.n*k) {
 			put(&b.props, r.props...)
 		} else {
@@ -601,12 +601,12 @@ func (b *builder) finish() (names []string, err error) {
 			return nil, fmt.Errorf("%s: no room for the cache: %w", b.path, err)
 		}
 	}
-	names, number, slot, err := b.decide()
+	names, number, props, err := b.decide()
 	if err != nil {
 		return nil, err
 	}
-	if b.props.size > 0 && !b.first.hasSet && len(names) != len(b.slots) {
-		return nil, fmt.Errorf("%s: %d actions, but %d propensities in a row", b.path, len(names), len(b.slots))
+	if b.props.size > 0 && !b.first.hasSet && len(names) != len(b.propsOf) {
+		return nil, fmt.Errorf("%s: %d actions, but %d propensities in a row", b.path, len(names), len(b.propsOf))
 	}
 	var r rearranged
 	for s, see := range map[*spill]func([]byte) bool{&b.acts: to(&r.acts), &b.props: to(&r.all), &b.ps: to(&r.ps),
@@ -626,7 +626,7 @@ func (b *builder) finish() (names []string, err error) {
 	r.row = make([]float64, len(names))
 	var again error
 	for i := range b.n {
-		wrong := b.rearrange(&r, i, names, number, slot)
+		wrong := b.rearrange(&r, i, names, number, props)
 		if wrong == nil {
 			continue
 		}
@@ -653,9 +653,9 @@ type rearranged struct {
 	rows                        []int64
 }
 
-// rearrange brings row i into the order of the names, by the numbers of its actions and of the slots of its
+// rearrange brings row i into the order of the names, by the numbers of its actions and of those of its
 // propensities. It returns what is wrong with the row.
-func (b *builder) rearrange(r *rearranged, i int, names []string, number, slot []int32) error {
+func (b *builder) rearrange(r *rearranged, i int, names []string, number, props []int32) error {
 	k, logged := len(names), b.actions[r.acts[i]].text
 	a := number[r.acts[i]]
 	if a < 0 && !b.first.hasSet {
@@ -678,7 +678,7 @@ func (b *builder) rearrange(r *rearranged, i int, names []string, number, slot [
 	}
 	pi := r.all[i*k : i*k+k]
 	for s, p := range pi {
-		r.row[slot[s]] = p
+		r.row[props[s]] = p
 	}
 	copy(pi, r.row)
 	switch p, q := r.ps[i], pi[a]; {

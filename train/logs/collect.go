@@ -98,7 +98,7 @@ func (c *collected) next(b *builder) error {
 		r.props, r.hasProps, r.listed = append(r.props, d.Propensities...), true, true
 	} else if d.Propensities != nil {
 		if b.n == 0 {
-			b.slots = c.actions
+			b.propsOf = c.actions
 		}
 		r.props, r.hasProps = append(r.props, d.Propensities...), true
 		if len(r.props) != len(c.actions) {

@@ -103,18 +103,18 @@ type csvLine struct {
 
 // readAhead begins to read lines ahead, columns that had numbers so far as numbers of the context.
 func (c *csv) readAhead() {
-	r, slots, w := &csvLine{comma: c.comma}, []slot(nil), &c.wide
+	r, columns, w := &csvLine{comma: c.comma}, []blockColumn(nil), &c.wide
 	for _, col := range c.columns {
-		s := slot{column: col, place: -1}
+		s := blockColumn{column: col, place: -1}
 		if col.role == roleContext && col.kind == number && col.hasID {
 			s.place = len(w.columns)
 			w.add(col)
 		} else if col.role == roleContext || col.role == roleContexts {
 			w.alone = false
 		}
-		slots, r.numbers = append(slots, s), append(r.numbers, s.place >= 0)
+		columns, r.numbers = append(columns, s), append(r.numbers, s.place >= 0)
 	}
-	c.begin(r, slots)
+	c.begin(r, columns)
 }
 
 func (r *csvLine) blank(line []byte) bool { return len(bytes.TrimRight(line, "\r\n")) == 0 }
@@ -241,17 +241,12 @@ const separators = ",;\t|"
 // separator returns the character that separates the fields of a header: the first of the separators outside of
 // quotes.
 func separator(header []byte) byte {
-	var has [256]bool
-	quoted := false
-	for _, c := range header {
-		if c == '"' {
-			quoted = !quoted
-		}
-		has[c] = has[c] || !quoted
-	}
+	parts := bytes.Split(header, []byte{'"'}) // every other is between quotes
 	for _, c := range []byte(separators) {
-		if has[c] {
-			return c
+		for i := 0; i < len(parts); i += 2 {
+			if bytes.IndexByte(parts[i], c) >= 0 {
+				return c
+			}
 		}
 	}
 	return ','

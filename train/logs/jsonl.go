@@ -203,34 +203,34 @@ func (d *decoder) propensities(b *builder, column string) error {
 		return err
 	}
 	if r.hasProps = true; b.unlisted() {
-		b.slots, b.added = b.slots[:0], 0
+		b.propsOf, b.added = b.propsOf[:0], 0
 	}
 	err := d.object(column, func(name []byte) error {
-		i := slices.Index(b.slots, string(name))
+		i := slices.Index(b.propsOf, string(name))
 		if i < 0 && !b.unlisted() {
 			return bad(column, "action %s is none of those of the rows before", quote(name))
 		}
 		if i < 0 {
-			i = len(b.slots)
-			b.slots = append(b.slots, string(name))
+			i = len(b.propsOf)
+			b.propsOf = append(b.propsOf, string(name))
 		}
 		v, err := d.number(column)
 		b.propensity(i, v)
 		return err
 	})
 	if b.unlisted() {
-		b.listed = numbered(b.slots)
+		b.listed = numbered(b.propsOf)
 	}
 	return err
 }
 
-// propensity sets that of the action of a slot.
-func (b *builder) propensity(slot int, v float64) {
+// propensity sets that of an action of builder.propsOf, by its place.
+func (b *builder) propensity(at int, v float64) {
 	r := &b.row
-	for r.hasProps = true; len(r.props) < len(b.slots); {
+	for r.hasProps = true; len(r.props) < len(b.propsOf); {
 		r.props = append(r.props, math.NaN()) // missing so far
 	}
-	r.props[slot] = v
+	r.props[at] = v
 }
 
 // unlisted reports that no row before has propensities of all actions.

@@ -22,7 +22,7 @@ type jsonField struct {
 // readAhead begins to read lines ahead that are as the last one, if it is one of a context of numbers.
 func (j *jsonl) readAhead(b *builder) {
 	w, d := wide{alone: j.wide.alone}, j.decoder
-	var slots []slot
+	var columns []blockColumn
 	var line jsonLine
 	other := errors.New("another line") // to be read by itself
 	known := func(name []byte) error {
@@ -30,7 +30,7 @@ func (j *jsonl) readAhead(b *builder) {
 		if !ok {
 			return other
 		}
-		slots = append(slots, slot{place: len(w.columns)})
+		columns = append(columns, blockColumn{place: len(w.columns)})
 		w.columns, w.hashes = append(w.columns, nil), append(w.hashes, b.contexts.nameHash[id])
 		w.ids = append(w.ids, uint32(id))
 		return d.SkipValue()
@@ -46,7 +46,7 @@ func (j *jsonl) readAhead(b *builder) {
 			return other
 		case c.role == roleContext && c.kind == number && c.hasID:
 			f.is = '0'
-			slots = append(slots, slot{c, len(w.columns)})
+			columns = append(columns, blockColumn{c, len(w.columns)})
 			w.add(c)
 			w.ids = append(w.ids, c.id)
 			err = d.SkipValue()
@@ -70,14 +70,14 @@ func (j *jsonl) readAhead(b *builder) {
 				w.alone = false
 			}
 			f.list, f.text = c.role == rolePropensities, c.role == rolePropensities || c.role == roleContexts
-			slots = append(slots, slot{c, -1})
+			columns = append(columns, blockColumn{c, -1})
 			err = d.SkipValue()
 		}
 		line = append(line, f)
 		return err
 	}) == nil && line.line(&rowBlock{}, j.text, 0) && len(w.columns) > 0 {
 		j.wide = w
-		j.begin(line, slots)
+		j.begin(line, columns)
 	}
 }
 

@@ -196,7 +196,7 @@ func (r *parquetReader) raw() []byte {
 	m := map[string]any{}
 	k, at := r.blocks.block, r.blocks.at-1
 	cells, numbers := k.cells[at*r.blocks.others:], k.numbers[at*len(r.wide.columns):]
-	for _, s := range r.blocks.slots {
+	for _, s := range r.blocks.columns {
 		name := s.column.name
 		if s.place < 0 {
 			m[name] = k.plain(&cells[0])

@@ -66,12 +66,12 @@ func (r *parquetReader) begin(b *builder, groups []parquet.RowGroup, chunks [][]
 	r.cells = slices.DeleteFunc(r.cells, func(c parquetCell) bool {
 		return c.column.role == roleIgnored && b.o.BadRows == ""
 	})
-	var slots []slot
+	var columns []blockColumn
 	for _, c := range r.cells {
-		slots = append(slots, slot{c.column, c.leaves[0].place})
+		columns = append(columns, blockColumn{c.column, c.leaves[0].place})
 	}
 	most := max(64, min(4096, blockValues/max(1, len(r.leaves))))
-	r.blocks = newRowsAhead(slots, 3)
+	r.blocks = newRowsAhead(columns, 3)
 	r.blocks.begin(func() {
 		for g, group := range groups {
 			if err := r.group(group, chunks[g], most); err != nil {

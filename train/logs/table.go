@@ -196,8 +196,8 @@ func (b *builder) column(name []byte, preset string) (*column, error) {
 		c.kind, c.told = category, true
 	}
 	if c.role == roleEach && b.n == 0 {
-		c.slot = len(b.slots)
-		b.slots = append(b.slots, strings.TrimPrefix(c.as, "p_"))
+		c.slot = len(b.propsOf)
+		b.propsOf = append(b.propsOf, strings.TrimPrefix(c.as, "p_"))
 	}
 	if c.role == roleOutcome {
 		c.slot = b.outcomeSlot(c.as)
@@ -357,7 +357,7 @@ func (t *table) check(b *builder) error {
 	if b.fields {
 		return nil
 	}
-	b.listed = b.listed || b.slots != nil && numbered(b.slots)
+	b.listed = b.listed || b.propsOf != nil && numbered(b.propsOf)
 	has, contexts := map[role]string{}, map[string]string{}
 	var names []string
 	if err := t.numbered(); err != nil {
@@ -674,7 +674,7 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 			return bad(c.name, "%v is no number of decisions", v)
 		}
 		r.unrewarded = int(v)
-	case c.slot < 0 || c.slot >= len(b.slots):
+	case c.slot < 0 || c.slot >= len(b.propsOf):
 		return bad(c.name, "given, while the rows before have none")
 	default:
 		b.propensity(c.slot, v)
