@@ -23,7 +23,7 @@ type certifyFlags struct {
 	force    bool
 	format   string
 	write    bool
-	part     partFlags
+	part     shardFlags
 	page     reportFlag
 }
 

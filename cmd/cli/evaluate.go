@@ -37,7 +37,7 @@ type evaluateFlags struct {
 	format     string
 	plot       plotFlag
 	force      bool
-	part       partFlags
+	part       shardFlags
 	page       reportFlag
 	models     modelsByName
 	outcomes   outcomeFlags

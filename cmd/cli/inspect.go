@@ -16,7 +16,7 @@ func inspectCommand(lib library.Library) *cobra.Command {
 	var (
 		f      = reading(lib)
 		page   reportFlag
-		part   partFlags
+		part   shardFlags
 		gamma  float64
 		format string
 	)

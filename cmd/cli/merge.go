@@ -33,7 +33,7 @@ func mergeCommand(lib library.Library) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		kind, paths, err := partsIn(dirs)
+		kind, paths, err := partialsIn(dirs)
 		switch {
 		case err != nil:
 			return err
@@ -41,7 +41,7 @@ func mergeCommand(lib library.Library) *cobra.Command {
 			return errors.New("--partial: sums over a part of the rows say nothing of all: run the shards that " +
 				"are missing")
 		case paths != nil:
-			return mergeParts(cmd, kind, paths, dir, format)
+			return mergePartials(cmd, kind, paths, dir, format)
 		case cmd.Flags().Changed("format"):
 			return errors.New("--format is for the sums of evaluate, certify and inspect, of which these " +
 				"folders have none")

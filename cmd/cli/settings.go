@@ -94,8 +94,7 @@ func numbers(flag string, values []string) ([]float64, error) {
 
 // flagError names the flag of a setting out of range.
 func flagError(err error) error {
-	var bad *train.SettingError
-	if errors.As(err, &bad) {
+	if bad, is := errors.AsType[*train.SettingError](err); is {
 		return fmt.Errorf("--%w", bad)
 	}
 	return err

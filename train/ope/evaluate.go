@@ -334,8 +334,7 @@ func (e *evaluation) guarantee(p *Policy, target Target, d *Data, targets float6
 	}
 	c, err := e.Judge.Target(row, logged, target.Origin, certify.Options{Delta: e.Delta / targets,
 		Gamma: e.Gamma}, e.Requirements...)
-	var withheld *provenance.Withheld
-	if errors.As(err, &withheld) {
+	if withheld, is := errors.AsType[*provenance.Withheld](err); is {
 		p.Uncertified = withheld.Reason
 		return nil
 	}

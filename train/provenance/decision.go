@@ -471,8 +471,7 @@ func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*C
 	for _, n := range nulls {
 		n.estimate(t.samples)
 		if err := n.bound(t, s.Delta, share); err != nil {
-			var w *Withheld
-			if errors.As(err, &w) {
+			if w, is := errors.AsType[*Withheld](err); is {
 				return nil, withhold("column %s: %s", n.Column, w.Reason)
 			}
 			return nil, fmt.Errorf("column %s: %w", n.Column, err)

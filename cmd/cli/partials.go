@@ -24,19 +24,19 @@ import (
 	"opl/train/report/render"
 )
 
-// partFlags are the flags of commands that can work on a shard of a log: on its own files alone.
-type partFlags struct {
+// shardFlags are the flags of commands that can work on a shard of a log: on its own files alone.
+type shardFlags struct {
 	text, out string
 	shard     logs.Shard // zero: the whole log
 }
 
-func (p *partFlags) add(fl *pflag.FlagSet) {
+func (p *shardFlags) add(fl *pflag.FlagSet) {
 	addShard(fl, &p.text)
 	bind(fl, &p.out, "out", "")
 }
 
 // check reads --shard; some other flags have no place beside it.
-func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
+func (p *shardFlags) check(cmd *cobra.Command, others ...string) (err error) {
 	given := cmd.Flags().Changed
 	switch {
 	case !given("shard") && given("out"):
@@ -58,16 +58,16 @@ func (p *partFlags) check(cmd *cobra.Command, others ...string) (err error) {
 	return err
 }
 
-// madePart is the partial result of a shard as its file holds it, with the version that made it.
-type madePart[T any] struct {
-	Part       T              `json:"part"`
+// madePartial is the partial result of a shard as its file holds it, with the version that made it.
+type madePartial[T any] struct {
+	Partial    T              `json:"part"`
 	Extensions string         `json:"extensions,omitempty"`
 	Versions   train.Versions `json:"versions"`
 }
 
 // write writes a partial result of a kind of command, sealed, whole or not at all.
-func (p *partFlags) write(cmd *cobra.Command, open func(context.Context, string) (logs.Bucket, error), kind string,
-	part any) (err error) {
+func (p *shardFlags) write(cmd *cobra.Command, open func(context.Context, string) (logs.Bucket, error), kind string,
+	partial any) (err error) {
 	far := remotes(cmd, open)
 	defer func() { err = far.close(err) }()
 	dir, err := far.to(p.out)
@@ -75,16 +75,16 @@ func (p *partFlags) write(cmd *cobra.Command, open func(context.Context, string)
 		return err
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d.part", kind, p.shard.Number, p.shard.Of))
-	err = wholefile.WriteSealed(path, madePart[any]{part, train.Extensions(), train.ThisVersion()})
+	err = wholefile.WriteSealed(path, madePartial[any]{partial, train.Extensions(), train.ThisVersion()})
 	if err == nil {
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
 	}
 	return err
 }
 
-// partsIn lists the partial results in folders, and in folders in them, and their kind. It is no error if there
+// partialsIn lists the partial results in folders, and in folders in them, and their kind. It is no error if there
 // are none.
-func partsIn(dirs []string) (kind string, paths []string, err error) {
+func partialsIn(dirs []string) (kind string, paths []string, err error) {
 	for _, dir := range dirs {
 		for _, pattern := range []string{"*.part", "*/*.part"} {
 			found, err := fs.Glob(os.DirFS(dir), pattern)
@@ -108,13 +108,13 @@ func partsIn(dirs []string) (kind string, paths []string, err error) {
 	return kind, paths, nil
 }
 
-// readParts reads parts, strictly, of one version of opl: another one may have other fields, or other formulas. A part
-// that is damaged is named and left out.
-func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error) {
+// readPartials reads partial results, strictly, of one version of opl: another one may have other fields, or other
+// formulas. One that is damaged is named and left out.
+func readPartials[T any](cmd *cobra.Command, paths []string) (partials []T, err error) {
 	var first train.Versions
 	from := ""
 	for _, path := range paths {
-		var p madePart[json.RawMessage]
+		var p madePartial[json.RawMessage]
 		err := wholefile.ReadSealed(path, &p)
 		switch v, w := first, p.Versions; {
 		case err != nil:
@@ -124,27 +124,27 @@ func readParts[T any](cmd *cobra.Command, paths []string) (parts []T, err error)
 			return nil, fmt.Errorf("merge: %s and %s are of different versions of opl (%s %s, %s %s), "+
 				"whose sums may be of other formulas: make them by one", from, path, v.Opl, v.Commit, w.Opl, w.Commit)
 		}
-		var part T
+		var partial T
 		if err == nil {
-			d := json.NewDecoder(bytes.NewReader(p.Part))
+			d := json.NewDecoder(bytes.NewReader(p.Partial))
 			d.DisallowUnknownFields()
-			err = d.Decode(&part)
+			err = d.Decode(&partial)
 		}
 		if err != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s is ignored: %v\n", path, err)
 			continue
 		}
-		parts = append(parts, part)
+		partials = append(partials, partial)
 	}
-	if len(parts) == 0 {
+	if len(partials) == 0 {
 		return nil, fmt.Errorf("merge: none of %d partial results can be used", len(paths))
 	}
-	return parts, nil
+	return partials, nil
 }
 
-// mergeParts adds up the partial results of shards. It prints what the command would have printed of the whole log, and
-// writes that to a folder as JSON.
-func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format string) error {
+// mergePartials adds up the partial results of shards. It prints what the command would have printed of the whole log,
+// and writes that to a folder as JSON.
+func mergePartials(cmd *cobra.Command, kind string, paths []string, out, format string) error {
 	var c conclusion
 	var err error
 	switch kind {
@@ -184,14 +184,14 @@ func mergeParts(cmd *cobra.Command, kind string, paths []string, out, format str
 	return cmp.Or(err, c.end)
 }
 
-// merged combines the parts of a command into what it says of the whole log.
+// merged combines the partial results of a command into what it says of the whole log.
 func merged[P, R any](cmd *cobra.Command, paths []string, combine func([]P) (R, error),
 	say func(R) conclusion) (conclusion, error) {
-	parts, err := readParts[P](cmd, paths)
+	partials, err := readPartials[P](cmd, paths)
 	if err != nil {
 		return conclusion{}, err
 	}
-	r, err := combine(parts)
+	r, err := combine(partials)
 	if err != nil {
 		return conclusion{}, fmt.Errorf("merge: %w", err)
 	}
