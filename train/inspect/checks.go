@@ -83,5 +83,6 @@ func (r Report) Settled() bool {
 
 // doubts reports that an earlier check doubts one of the subjects.
 func (l *log) doubts(about ...Subject) bool {
-	return slices.ContainsFunc(l.found, func(f found) bool { return f.doubts(about) })
+	_, is := Report{Findings: l.found}.Doubts(about...)
+	return is
 }

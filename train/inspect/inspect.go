@@ -51,6 +51,8 @@ type Finding struct {
 	Means    string   `json:"means,omitempty"`   // empty where all is fine
 	Do       string   `json:"do,omitempty"`      // what to do about it
 	Numbers  []Number `json:"numbers,omitempty"` // for programs
+
+	place int // of its check, while there are more to come
 }
 
 // Number is a measured number with its name.
@@ -145,7 +147,7 @@ type log struct {
 	varied    func() []feature
 	gamma     float64 // see Within
 	units     logs.Units
-	found     []found
+	found     []Finding
 	place     int // of the check that is run
 	report    *Report
 	summary   *summary // nil: none
@@ -158,20 +160,9 @@ type log struct {
 	last [2]float64 // a propensity, and its −log, see said
 }
 
-// found keeps a finding with the place of its check.
-type found struct {
-	Finding
-	place int
-}
-
 // finding returns the finding of a check.
 func (l *log) finding(check string) (f Finding, is bool) {
-	for _, f := range l.found {
-		if f.Check == check {
-			return f.Finding, true
-		}
-	}
-	return Finding{}, false
+	return Report{Findings: l.found}.Finding(check)
 }
 
 // series are checks that are run one after the other; the first has a place, and the others those after it.
@@ -227,7 +218,8 @@ func (l *log) add(f Finding) {
 	for i := range f.Numbers {
 		f.Numbers[i].Value = bounded(f.Numbers[i].Value)
 	}
-	l.found = append(l.found, found{f, l.place})
+	f.place = l.place
+	l.found = append(l.found, f)
 }
 
 // judge adds a finding, of the given severity if the check finds against the log.
@@ -321,9 +313,10 @@ func (l *log) done() Report {
 		b := &r.Blocks[i]
 		b.Reward, b.SE = l.units.At(b.Reward), b.SE*l.units.Span()
 	}
-	slices.SortStableFunc(l.found, func(a, b found) int { return cmp.Or(int(b.Severity-a.Severity), a.place-b.place) })
+	slices.SortStableFunc(l.found, func(a, b Finding) int { return cmp.Or(int(b.Severity-a.Severity), a.place-b.place) })
 	for _, f := range l.found {
-		r.Findings, r.Severity = append(r.Findings, f.Finding), max(r.Severity, f.Severity)
+		f.place = 0
+		r.Findings, r.Severity = append(r.Findings, f), max(r.Severity, f.Severity)
 	}
 	return r
 }
