@@ -7,8 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gonum.org/v1/gonum/floats"
-
 	"opl/train/logs"
 )
 
@@ -38,6 +36,7 @@ func (m RewardModel) Averaged(seeds int) RewardModel {
 	out := m
 	out.Learn = func(log *logs.Log, o ModelOptions) (Model, error) {
 		models := make([]Model, seeds)
+		o.on = new(encoded)
 		for i := range models {
 			var err error
 			if models[i], err = m.Learn(log, o); err != nil {
@@ -81,6 +80,8 @@ type ModelOptions struct {
 	Penalty float64   // λ; 0 means 1
 	Seed    uint64    // of the parts
 	Weight  []float64 // ≥ 0 of rows beside the log's own, which are scaled to the mean 1; nil: all 1
+
+	on *encoded // by models before; nil: there were none
 }
 
 // largest is the size of the largest system of equations that Ridge solves.
@@ -91,26 +92,15 @@ const largest = 2000
 func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) float64,
 	solve func(s system, mean []float64, at func(f int) []float64) error, most int) (Model, error) {
 	o.Folds, o.Penalty = cmp.Or(o.Folds, 5), cmp.Or(o.Penalty, 1)
-	if log.X == nil {
-		if log.Names() == nil && log.Path() == "" {
-			return nil, errors.New("ope: the log has no contexts")
-		}
-		enc, err := log.FitEncoder(nil, logs.Scaling{Kind: "standard", Intercept: true})
-		if err != nil {
-			return nil, err
-		}
-		// Encode refuses weights, as what reads a log mostly does not know them: this does
-		bare, weight := *log, log.Weight
-		bare.Weight = nil
-		if log, err = bare.Encode(enc); err != nil {
-			return nil, err
-		}
-		log.Weight = weight
+	if o.on == nil {
+		o.on = new(encoded)
 	}
-	t, err := newSample(log, 0.5)
-	if err != nil {
+	if err := o.on.encode(log); err != nil {
 		return nil, err
 	}
+	log = o.on.log
+	own := *o.on.sample
+	t := &own
 	x := log.X
 	switch {
 	case o.Folds < 2 || o.Folds > 255:
@@ -129,15 +119,23 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 	read := func(i int, row []float64) { x.Row64(log.Context(i), row) }
 	var c *crossed // of all actions together
 	if log.Choices != nil {
+		var err error
 		if c, err = cross(log); err != nil {
 			return nil, err
 		}
 		systems, d, read = 1, c.width(), c.read
 	}
-	rows := make([][]int, systems)
+	count := make([]int, systems)
+	for _, a := range log.Action {
+		count[min(int(a), systems-1)]++
+	}
+	rows := make([][]int32, systems)
+	for a, n := range count {
+		rows[a] = make([]int32, 0, n)
+	}
 	for i, a := range log.Action {
-		a = min(a, int32(systems-1))
-		rows[a] = append(rows[a], i)
+		at := &rows[min(int(a), systems-1)]
+		*at = append(*at, int32(i))
 	}
 	theta := make([]float64, o.Folds*systems*d) // [F×K×d]
 	for a, mine := range rows {
@@ -148,13 +146,7 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 			return nil, fmt.Errorf("ope: %d features and %d rows of action %d: too many for the reward model, "+
 				"which solves for at most %d", d, len(mine), a, most)
 		}
-		phi := make([]float64, len(mine)*d) // √ω φ(x)
-		for j, i := range mine {
-			row := phi[j*d : j*d+d]
-			read(i, row)
-			floats.Scale(math.Sqrt(t.weight(i)), row)
-		}
-		s := system{t: t, mine: mine, fold: fold, phi: phi, d: d, penalty: o.Penalty}
+		s := system{t: t, mine: mine, fold: fold, read: read, d: d, penalty: o.Penalty}
 		at := func(f int) []float64 { return theta[(f*systems+a)*d : (f*systems+a+1)*d] }
 		if err := solve(s, mean, at); err != nil {
 			return nil, fmt.Errorf("ope: reward model of action %d: %w", a, err)
@@ -175,6 +167,40 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 			dst[a] = link(mean[f], score)
 		}
 	}, nil
+}
+
+// encoded is a log that models are learned from, and what they share.
+type encoded struct {
+	of, log *logs.Log // as it was given, and with encoded contexts
+	sample  *sample
+}
+
+// encode encodes the contexts, if they are values by name; of the same log once.
+func (e *encoded) encode(log *logs.Log) (err error) {
+	if e.of == log {
+		return nil
+	}
+	of := log
+	if log.X == nil {
+		if log.Names() == nil && log.Path() == "" {
+			return errors.New("ope: the log has no contexts")
+		}
+		enc, err := log.FitEncoder(nil, logs.Scaling{Kind: "standard", Intercept: true})
+		if err != nil {
+			return err
+		}
+		// Encode refuses weights, as what reads a log mostly does not know them: this does
+		bare, weight := *log, log.Weight
+		bare.Weight = nil
+		if log, err = bare.Encode(enc); err != nil {
+			return err
+		}
+		log.Weight = weight
+	}
+	if e.sample, err = newSample(log, 0.5); err == nil {
+		e.of, e.log = of, log
+	}
+	return err
 }
 
 // reweigh multiplies the weights of rows, with those of mean 1 that are proportional to more.

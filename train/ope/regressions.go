@@ -32,33 +32,56 @@ func Ridge(log *logs.Log, o ModelOptions) (Model, error) {
 // system is the regression of one action.
 type system struct {
 	t       *sample
-	mine    []int // its rows
+	mine    []int32 // its rows
 	fold    []uint8
-	phi     []float64 // [rows×d]
+	read    func(i int, phi []float64) // writes φ(x) of a row
 	d       int
 	penalty float64
+}
+
+// row writes √ω φ(x) of a row, and returns √ω.
+func (s system) row(i int32, phi []float64) (root float64) {
+	s.read(int(i), phi)
+	root = math.Sqrt(s.t.weight(int(i)))
+	floats.Scale(root, phi)
+	return root
+}
+
+// rows are √ω φ(x) of the rows, [rows×d].
+func (s system) rows() []float64 {
+	phi := make([]float64, len(s.mine)*s.d)
+	for j, i := range s.mine {
+		s.row(i, phi[j*s.d:(j+1)*s.d])
+	}
+	return phi
 }
 
 // primal solves (Σ φφᵀ + λI)θ = Σ φ(r − m) from sums by fold.
 func (s system) primal(mean []float64, at func(f int) []float64) error {
 	d, folds := s.d, len(mean)
 	moments := make([]*regress.Moments, folds) // Σ φφᵀ, Σ φr and Σ φ
+	part, y := make([][]float64, folds), make([][]float64, folds)
 	for f := range folds {
-		var part, y []float64
 		var err error
 		if moments[f], err = regress.NewMoments(regress.Matrix{Width: d}, nil, 2, nil); err != nil {
 			return err
 		}
-		for j, i := range s.mine {
-			if int(s.fold[i]) == f {
-				root := math.Sqrt(s.t.weight(i)) // by which phi is multiplied
-				part, y = append(part, s.phi[j*d:j*d+d]...), append(y, root*s.t.r[i], root)
-			}
-			if len(y) == 2*regress.BlockRows || j == len(s.mine)-1 {
-				moments[f].AddRows(regress.Matrix{Width: d, Data: part}, y)
-				part, y = part[:0], y[:0]
-			}
+	}
+	add := func(f int) {
+		moments[f].AddRows(regress.Matrix{Width: d, Data: part[f]}, y[f])
+		part[f], y[f] = part[f][:0], y[f][:0]
+	}
+	phi := make([]float64, d)
+	for _, i := range s.mine {
+		f := int(s.fold[i])
+		root := s.row(i, phi)
+		part[f], y[f] = append(part[f], phi...), append(y[f], root*s.t.r[i], root)
+		if len(y[f]) == 2*regress.BlockRows {
+			add(f)
 		}
+	}
+	for f := range folds {
+		add(f)
 	}
 	for f := range folds {
 		others, err := regress.NewMoments(regress.Matrix{Width: d}, nil, 2, nil)
@@ -82,8 +105,8 @@ func (s system) primal(mean []float64, at func(f int) []float64) error {
 // dual solves the same through the rows, θ = Φᵀ(ΦΦᵀ + λI)⁻¹(r − m), where they
 // are fewer than the features.
 func (s system) dual(mean []float64, at func(f int) []float64) error {
-	d, n := s.d, len(s.mine)
-	all := mat.NewDense(n, d, s.phi)
+	d, n, phi := s.d, len(s.mine), s.rows()
+	all := mat.NewDense(n, d, phi)
 	kernel := mat.NewSymDense(n, nil)
 	kernel.SymOuterK(1, all)
 	for f := range mean {
@@ -98,7 +121,7 @@ func (s system) dual(mean []float64, at func(f int) []float64) error {
 		}
 		left, right := mat.NewSymDense(len(keep), nil), mat.NewDense(len(keep), 1, nil)
 		for c, j := range keep {
-			i := s.mine[j]
+			i := int(s.mine[j])
 			right.Set(c, 0, math.Sqrt(s.t.weight(i))*(s.t.r[i]-mean[f]))
 			for e := c; e < len(keep); e++ {
 				left.SetSym(c, e, kernel.At(j, keep[e]))
@@ -111,7 +134,7 @@ func (s system) dual(mean []float64, at func(f int) []float64) error {
 		}
 		theta := at(f)
 		for c, j := range keep {
-			for e, v := range s.phi[j*d : j*d+d] {
+			for e, v := range phi[j*d : j*d+d] {
 				theta[e] += alpha.At(c, 0) * v
 			}
 		}
@@ -140,16 +163,16 @@ func logit(p float64) float64 {
 func (s system) logistic(mean []float64, at func(f int) []float64) error {
 	n := len(s.mine)
 	y, offset, weight := make([]float64, n), make([]float64, n), make([]float64, n)
-	x := regress.Matrix{Width: s.d, Data: s.phi}
+	x := regress.Matrix{Width: s.d, Data: s.rows()}
 	for j, i := range s.mine {
 		y[j] = s.t.r[i]
-		if root := math.Sqrt(s.t.weight(i)); root > 0 && root != 1 { // by which phi is multiplied
-			floats.Scale(1/root, s.phi[j*s.d:(j+1)*s.d])
+		if root := math.Sqrt(s.t.weight(int(i))); root > 0 && root != 1 { // by which they are multiplied
+			floats.Scale(1/root, x.Data[j*s.d:(j+1)*s.d])
 		}
 	}
 	for f := range mean {
 		for j, i := range s.mine {
-			offset[j], weight[j] = logit(mean[f]), s.t.weight(i)
+			offset[j], weight[j] = logit(mean[f]), s.t.weight(int(i))
 			if int(s.fold[i]) == f {
 				weight[j] = 0
 			}
