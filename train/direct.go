@@ -22,8 +22,8 @@ import (
 //	r̂(x, a) = σ(Σ_m w_m s_ma(x)),   w_m ≥ 0,
 //
 // a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest. Folds
-// choose the weights w_m by the log-loss of rows that taught no score. Actions that are numbers have curves and trees of
-// all actions alone, which know what is next to what.
+// choose the weights w_m by the log-loss of rows that taught no score. Actions that are numbers have curves, cliffs and
+// trees of all actions alone, which know what is next to what.
 //
 // What was chosen is kept: later rows of the same log are learned from without choosing again, until there are
 // twice as many.
@@ -260,8 +260,8 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	}
 	d.tuned = nil
 	of := kinds()
-	if fit := curves(); d.may == nil && fit.fits(t) { // others do not know that actions are neighbours
-		of = slices.DeleteFunc(of, func(k kind) bool { return k.name != fit.name && k.name != pooledName })
+	if d.may == nil && curves().fits(t) { // others do not know that actions are neighbours
+		of = of[slices.IndexFunc(of, func(k kind) bool { return k.name == pooledName }):]
 	}
 	for _, kind := range of {
 		if (d.may == nil || d.may(kind.name)) && kind.fits(t) &&
@@ -280,7 +280,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	if err != nil {
 		return err
 	}
-	weights, err := mixture(ctx, logits, y)
+	weights, err := mixture(ctx, logits, y, len(y) >= mostTuning || t.numeric != nil)
 	if err != nil {
 		return err
 	}
@@ -339,8 +339,8 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 }
 
 // mixture are weights of scores, at least 0, by a logistic regression of rewards on them that is shrunk towards their
-// mean. Of many rows kinds that hardly lower the log-loss are left out, the dearest first.
-func mixture(ctx context.Context, logits [][]float64, y []float64) ([]float64, error) {
+// mean. If leave is set, kinds that hardly lower the log-loss are left out, the dearest first.
+func mixture(ctx context.Context, logits [][]float64, y []float64, leave bool) ([]float64, error) {
 	in := logs.Every(len(logits))
 	for {
 		if len(in) == 1 {
@@ -358,7 +358,7 @@ func mixture(ctx context.Context, logits [][]float64, y []float64) ([]float64, e
 				out, least = at, w[j]
 			}
 		}
-		for at := len(in) - 1; at >= 0 && out < 0 && len(y) >= mostTuning; at-- {
+		for at := len(in) - 1; at >= 0 && out < 0 && leave; at-- {
 			_, without, err := stack(ctx, logits, slices.Delete(slices.Clone(in), at, at+1), y)
 			if err != nil {
 				return nil, err
@@ -374,7 +374,7 @@ func mixture(ctx context.Context, logits [][]float64, y []float64) ([]float64, e
 	}
 }
 
-// needless is how much a kind lowers the log-loss of mostTuning rows, in nats, that is not worth its time.
+// needless is how much a kind lowers the log-loss of all rows, in nats, that is not worth its time.
 const needless = 3
 
 // stack are the weights of some of the scores, 0 of the others, and the log-loss with them.
@@ -422,6 +422,7 @@ func kinds() []kind {
 		{pooledName, "gradient boosted trees of all actions together",
 			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, nil, pooled},
 		curves(),
+		cliffs(),
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 )
 
 // A few thousand uniform rows are enough to find the best dose of each context, and the cliff of each segment, to about
-// a bin. Bins of their own, and trees alone, lose twice as much.
+// a bin. Curves without cliffs lose .06 at the cliffs.
 func TestCurves_FindPeaksAndCliffs(t *testing.T) {
-	for name, most := range map[string]float64{"peaked": .02, "cliff": .05} {
+	for name, most := range map[string]float64{"peaked": .02, "cliff": .04} {
 		w := worlds.OfNumbers()[slices.IndexFunc(worlds.OfNumbers(), func(w worlds.World) bool { return w.Name == name })]
 		decisions, test := w.Draw(4000, 300, 2)
 		for _, v := range test { // to be encoded, and not learned from
@@ -51,9 +51,10 @@ func TestCurves_FindPeaksAndCliffs(t *testing.T) {
 		if lost > most {
 			t.Errorf("%s: %s loses %.3f beside the best bins, want at most %v", name, d, lost, most)
 		}
-		if len(d.tuned) > 2 {
-			t.Errorf("%s: %s, want no more than curves and trees of the number", name, d)
+		if slices.ContainsFunc(d.tuned, func(k tuned) bool { return k.name == "linear" || k.name == "trees" }) {
+			t.Errorf("%s: %s, want learners alone that know that numbers are neighbours", name, d)
 		}
+		t.Logf("%s: %s loses %.4f", name, d, lost)
 	}
 }
 
@@ -81,15 +82,5 @@ func TestWaves_ActionsHaveTheirMean(t *testing.T) {
 		if math.Abs(s-want) > .06 {
 			t.Errorf("action %d: %v, want %v", a, s, want)
 		}
-	}
-}
-
-// Each row is in one leaf, whose column is 1.
-func TestEntered_IsTheLeaf(t *testing.T) {
-	tree := &features.Forest{In: 2, Base: []float64{.5}, Outputs: []int32{0}, Sizes: []int32{5},
-		Feature: []int32{1, -1, 0, -1, -1}, Value: []float64{1.25, 1, 3, 5, 7}, Right: []int32{2, 0, 2, 0, 0}}
-	got := entered(tree, mat.NewDense(3, 2, []float64{0, 1, 0, 2, 4, 2}))
-	if got.Width != 3 || !slices.Equal(got.Data, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}) {
-		t.Errorf("columns %+v", got)
 	}
 }

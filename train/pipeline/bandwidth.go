@@ -30,8 +30,10 @@ type Division struct {
 // bandwidth divides a log of numbers as finely as offered, and chooses the window of bins whose policy has the
 // largest value less a third of its error. It returns the log with the options that divide its rows alike, and the rows
 // it has looked at. Narrow windows may earn more, and are guaranteed less: weights are as large as windows are narrow.
-// The rows that teach are halved, and each half teaches a model of the finest division. One says which policies are best
-// in the contexts of the other half; the other values them, and its rows say the error. No other row is looked at.
+// The rows that teach are halved, and each half teaches a model of the finest division. One model says which policies are
+// best in the contexts of the other half, whose rows say the error. The value is a mean of what both models say: the other
+// model says what a policy earns that learned from half of these rows, its own what it would earn if it were right. The
+// more rows later policies learn from, the less the other counts. No other row is looked at.
 func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Options, k known) (*logs.Log, Options, known,
 	error) {
 	if before := cmp.Or(o.PriorFile, o.Distil); before != nil { // the log was read as its policy divides it
@@ -58,8 +60,8 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 	if err != nil {
 		return nil, o, k, err
 	}
-	half := len(l.teaching) / 2
-	rows := [2][]int{l.teaching[:half], l.teaching[half:]}
+	middle := len(l.teaching) / 2
+	rows := [2][]int{l.teaching[:middle], l.teaching[middle:]}
 	var rewards [2]func(row int) []float64
 	for f := range rows {
 		if rewards[f], err = l.rewards(ctx, l.rows, rows[f]); err != nil {
@@ -68,14 +70,16 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 	}
 	chosen := most
 	best, pi, u := math.Inf(-1), make([]float64, log.K()), log.Units()
-	rowsTaught := float64(len(l.teaching))
+	rowsTaught, chunks := float64(len(l.teaching)), float64(max(1, len(l.chunks)))
+	half := rowsTaught / 2 / (rowsTaught + float64(len(l.certifying))*(chunks-1)/chunks/2)
 	for _, n := range ks {
 		value, square := 0.0, 0.0
 		policy := propensity.ArgMax{Window: (most + n/2) / n, Bins: most}
 		for f := range rows {
 			for _, i := range rows[f] {
-				policy.AtMean(pi, rewards[1-f](i))
-				value += floats.Dot(pi, rewards[f](i)) / rowsTaught
+				own := rewards[1-f](i)
+				policy.AtMean(pi, own)
+				value += (half*floats.Dot(pi, rewards[f](i)) + (1-half)*floats.Dot(pi, own)) / rowsTaught
 				x := pi[log.Action[i]] * log.Cost[i] / log.Propensity[i]
 				square += x * x / rowsTaught
 			}

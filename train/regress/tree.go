@@ -111,9 +111,8 @@ func (g *grower) release(n *branch) {
 	}
 }
 
-// cut splits a node; the children of the last are leaves.
-func (g *grower) cut(at int, last bool) {
-	n := &g.nodes[at]
+// part puts the rows of a node that go left before the others, and returns where these begin.
+func (g *grower) part(n *branch) int {
 	column := &g.columns[n.split.column]
 	left, right := n.from, 0
 	for _, r := range g.rows[n.from:n.to] {
@@ -126,6 +125,13 @@ func (g *grower) cut(at int, last bool) {
 		}
 	}
 	copy(g.rows[left:n.to], g.scratch[:right])
+	return left
+}
+
+// cut splits a node; the children of the last are leaves.
+func (g *grower) cut(at int, last bool) {
+	n := &g.nodes[at]
+	left := g.part(n)
 	n.left, n.right = len(g.nodes), len(g.nodes)+1
 	sum := n.split.left
 	one := branch{from: n.from, to: left, depth: n.depth + 1, sum: sum}

@@ -11,12 +11,11 @@ import (
 
 // Waves are pairs of columns cos(fᵀx) and sin(fᵀx), f ~ N(0, diag 1/ℓ²), whose coefficients are alike. So a regression
 // on them is one by a gaussian process whose curves bend within a length ℓ of each input. Rahimi and Recht (2007),
-// "Random features for large-scale kernel machines". Further columns may stand beside them.
+// "Random features for large-scale kernel machines".
 type Waves struct {
 	Stratum []int     // of each input, from 0 on: those of one have the same length
 	Lengths []float64 // ℓ by stratum
-	// Penalties are λ of the coefficients of waves and of further columns, for squared loss.
-	Penalties [2]float64
+	Penalty float64   // λ of the coefficients, for squared loss
 }
 
 const (
@@ -44,34 +43,31 @@ func (w *Waves) Frequencies(m int) *mat.Dense {
 	return f
 }
 
-// Columns are the cosines and the sines of frequencies at rows of inputs, and after them further columns.
-func Columns(x, frequencies *mat.Dense, more Matrix) *mat.Dense {
+// Columns are the cosines and the sines of frequencies at rows of inputs.
+func Columns(x, frequencies *mat.Dense) *mat.Dense {
 	n, _ := x.Dims()
 	m, _ := frequencies.Dims()
 	var at mat.Dense
 	at.Mul(x, frequencies.T())
-	h, unit := mat.NewDense(n, 2*m+more.Width, nil), 1/math.Sqrt(float64(m))
+	h, unit := mat.NewDense(n, 2*m, nil), 1/math.Sqrt(float64(m))
 	for i := range n {
 		row := h.RawRowView(i)
 		for k, v := range at.RawRowView(i) {
 			sin, cos := math.Sincos(v)
 			row[k], row[m+k] = unit*cos, unit*sin
 		}
-		if more.Width > 0 {
-			copy(row[2*m:], more.row(i))
-		}
 	}
 	return h
 }
 
-// Tune fits the lengths and the penalties, from those that w has, by maximizing the likelihood of y, of mean 0, with
+// Tune fits the lengths and the penalty, from those that w has, by maximizing the likelihood of y, of mean 0, with
 // coefficients integrated out. Errors of y have the variance noise. It takes steps whose size the signs of the
 // derivatives say; lengths stay nearer to the first where rows say little.
-func (w *Waves) Tune(x *mat.Dense, more Matrix, y []float64, noise float64) error {
+func (w *Waves) Tune(x *mat.Dense, y []float64, noise float64) error {
 	n := len(w.Lengths)
-	first, size, before := slices.Clone(w.Lengths), slices.Repeat([]float64{.3}, n+2), make([]float64, n+2)
+	first, size, before := slices.Clone(w.Lengths), slices.Repeat([]float64{.3}, n+1), make([]float64, n+1)
 	for range tuningSteps {
-		slope, err := w.slope(x, more, y, noise)
+		slope, err := w.slope(x, y, noise)
 		if err != nil {
 			return err
 		}
@@ -90,30 +86,24 @@ func (w *Waves) Tune(x *mat.Dense, more Matrix, y []float64, noise float64) erro
 			if s < n {
 				w.Lengths[s] *= step
 			} else {
-				w.Penalties[s-n] = min(mostPenalty, step*w.Penalties[s-n])
+				w.Penalty = min(mostPenalty, step*w.Penalty)
 			}
 		}
 	}
 	return nil
 }
 
-// slope is the gradient of −2 log of the likelihood by the logarithms of lengths and penalties. With columns h,
+// slope is the gradient of −2 log of the likelihood by the logarithms of lengths and the penalty. With columns h,
 // A = hᵀh + Λ, μ = A⁻¹hᵀy and r = y − hμ that is, up to a constant, log|A| − log|Λ| + yᵀr/noise, whose derivative by h
 // is 2 hA⁻¹ − 2 rμᵀ/noise.
-func (w *Waves) slope(x *mat.Dense, more Matrix, y []float64, noise float64) ([]float64, error) {
+func (w *Waves) slope(x *mat.Dense, y []float64, noise float64) ([]float64, error) {
 	f := w.Frequencies(tunedWaves)
-	h := Columns(x, f, more)
+	h := Columns(x, f)
 	n, d := h.Dims()
-	of := func(k int) int { // penalty of column k
-		if k < 2*tunedWaves {
-			return 0
-		}
-		return 1
-	}
 	var a, inverse mat.SymDense
 	a.SymOuterK(1, h.T())
 	for k := range d {
-		a.SetSym(k, k, a.At(k, k)+w.Penalties[of(k)])
+		a.SetSym(k, k, a.At(k, k)+w.Penalty)
 	}
 	var c mat.Cholesky
 	var mu, fit mat.VecDense
@@ -124,10 +114,10 @@ func (w *Waves) slope(x *mat.Dense, more Matrix, y []float64, noise float64) ([]
 	c.SolveVecTo(&mu, &mu)
 	fit.MulVec(h, &mu)
 	c.InverseTo(&inverse)
-	slope := make([]float64, len(w.Lengths)+2)
+	slope := make([]float64, len(w.Lengths)+1)
 	for k := range d {
 		m := mu.AtVec(k)
-		slope[len(w.Lengths)+of(k)] += w.Penalties[of(k)]*(inverse.At(k, k)+m*m/noise) - 1
+		slope[len(w.Lengths)] += w.Penalty*(inverse.At(k, k)+m*m/noise) - 1
 	}
 	var by, times mat.Dense
 	by.Mul(h, &inverse)
