@@ -29,7 +29,7 @@ func Lasting(ps ...*Judge) ([][]int, []string, error) {
 	for k, j := range ps {
 		out[k] = make([]bool, j.log.Len())
 	}
-	rows, _, notes, err := Pool(ps).lasting(out, make([][]bool, len(ps)))
+	rows, _, notes, err := Pool(ps).lasting(context.Background(), out, make([][]bool, len(ps)))
 	return rows, notes, err
 }
 

@@ -283,7 +283,7 @@ func (j *Judge) lasting(rows []int, o certify.Options, on *Circumstances) ([]int
 		}
 		out[r] = false
 	}
-	kept, _, notes, err := Pool{j}.lasting([][]bool{out}, [][]bool{nil})
+	kept, _, notes, err := Pool{j}.lasting(context.Background(), [][]bool{out}, [][]bool{nil})
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 		}
 		all[k], taught[k], out[k] = one, one.seen, one.seen
 	}
-	rows, twice, notes, err := ps.lasting(out, taught)
+	rows, twice, notes, err := ps.lasting(ctx, out, taught)
 	if err != nil {
 		return c, err
 	}
@@ -165,7 +165,7 @@ func (j *Judge) in(several bool, err error) error {
 
 // lasting returns the rows of each log that certify, none that are out or share a group with a row
 // that taught; and which rows are another row once more.
-func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, notes []string, err error) {
+func (ps Pool) lasting(ctx context.Context, out, taught [][]bool) (rows [][]int, twice [][]bool, notes []string, err error) {
 	tainted := map[string]bool{}
 	group := make([]func(i int) string, len(ps))
 	several := len(ps) > 1
@@ -223,6 +223,9 @@ func (ps Pool) lasting(out, taught [][]bool) (rows [][]int, twice [][]bool, note
 		}
 		rows, twice = append(rows, kept), append(twice, double)
 		for b, before := range ps[:k] {
+			if err := ctx.Err(); err != nil {
+				return nil, nil, nil, err
+			}
 			if err := j.repeated(before, fingerprints[b], double); err != nil {
 				return nil, nil, nil, j.in(several, err)
 			}
