@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"opl/graph/kernel/workers"
 	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/train"
@@ -151,7 +152,7 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 	if err := e.surrogate(ctx, encoder, o.Depth, threads); err != nil {
 		return nil, err
 	}
-	if err := e.permute(ctx, o.Seed); err != nil {
+	if err := e.permute(ctx, o.Seed, threads); err != nil {
 		return nil, err
 	}
 	if err := e.segment(log, judge, o); err != nil {
@@ -218,7 +219,7 @@ func (m *moments) se() float64 {
 }
 
 // permute measures what the policy loses if a column has the values of other rows.
-func (e *Explanation) permute(ctx context.Context, seed uint64) error {
+func (e *Explanation) permute(ctx context.Context, seed uint64, threads int) error {
 	inputs, k := e.policy.Inputs(), e.policy.Len()
 	n := min(len(e.rows), mostPermuted)
 	x := make([][]float64, n) // what the policy reads
@@ -238,11 +239,10 @@ func (e *Explanation) permute(ctx context.Context, seed uint64) error {
 		e.note("the importance of the first %d of %d columns is measured", mostColumns, len(columns))
 		columns = columns[:mostColumns]
 	}
-	pi, other := make([]float64, k), make([]float64, inputs.Dim())
-	for c, column := range columns {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	e.Importance = make([]Column, len(columns))
+	errs := make([]error, len(columns))
+	permuted := func(c int, column string) error {
+		pi, other := make([]float64, k), make([]float64, inputs.Dim())
 		var loss moments
 		order := rand.New(rand.NewPCG(seed, uint64(c))).Perm(n)
 		for i, from := range order {
@@ -255,7 +255,16 @@ func (e *Explanation) permute(ctx context.Context, seed uint64) error {
 			}
 			loss.add(e.span * (e.value(e.pi[i*k:(i+1)*k], i) - e.value(pi, i)))
 		}
-		e.Importance = append(e.Importance, Column{column, loss.mean(), loss.se()})
+		e.Importance[c] = Column{column, loss.mean(), loss.se()}
+		return nil
+	}
+	workers.Do(threads, len(columns), func(_, c int) {
+		if errs[c] = ctx.Err(); errs[c] == nil {
+			errs[c] = permuted(c, columns[c])
+		}
+	})
+	if err := cmp.Or(errs...); err != nil {
+		return err
 	}
 	slices.SortStableFunc(e.Importance, func(a, b Column) int {
 		switch {
