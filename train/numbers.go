@@ -106,7 +106,8 @@ func fitCurves(ctx context.Context, t *table, rows []int, p *tuning) ([]features
 func cliffs() kind {
 	return kind{"cliffs", "a tree of features, with lines of the number that break anywhere", curves().fits, nil,
 		func(_ context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
-			x, _, y := t.of(evenly(rows, mostGrown/t.x.Width))
+			rows = evenly(rows, mostGrown/t.x.Width)
+			x, _, y := t.of(rows)
 			low, high := t.numeric.of.Range()
 			scaled := func(v []float64) (u []float64) {
 				for _, w := range v {
@@ -115,7 +116,7 @@ func cliffs() kind {
 				return u
 			}
 			var v []float64
-			for _, r := range evenly(rows, mostGrown/t.x.Width) {
+			for _, r := range rows {
 				v = append(v, t.numeric.value[r])
 			}
 			var at [][]float64

@@ -64,10 +64,7 @@ func (t *Tree) sqlNumber(s step, u string) string {
 	if width == 0 {
 		return number(low)
 	}
-	slope := width / s.p
-	for low+slope*(s.below-s.from) > largest {
-		slope *= 1 - 1e-15
-	}
+	slope := (largest - low) / max(s.p, s.below-s.from) * (1 - 1e-15) // what is drawn rounds to no more than largest
 	return fmt.Sprintf("%s + (%s - %s) * %s", number(low), u, number(s.from), number(slope))
 }
 

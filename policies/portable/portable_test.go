@@ -399,3 +399,13 @@ func TestWalk_SaysOfAColumnWhatIsKnownOfIt(t *testing.T) {
 		}
 	}
 }
+
+// Bins that are hardly wider than the distance of two numbers have a line of SQL, too, which stays within them.
+func TestSQL_NumbersStayWithinNarrowBins(t *testing.T) {
+	tree := &Tree{Numbers: &numeric.Actions{Edges: []float64{1e16, 1e16 + 2, 1e16 + 6}}}
+	for a := range 2 {
+		if got, want := tree.sqlNumber(step{a, 0, .5, .5}, "u"), []string{"1e+16 + (u - 0) * 0", "1.0000000000000002e+16 + (u - 0) * "}[a]; !strings.HasPrefix(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

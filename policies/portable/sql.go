@@ -118,6 +118,7 @@ func cumulated(pi []float64) (steps []step) {
 			sum += v
 		}
 	}
+	steps[len(steps)-1].below = 1
 	return steps
 }
 
