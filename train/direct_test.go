@@ -152,7 +152,7 @@ func TestApiece_GivesEachActionItsOwnOutput(t *testing.T) {
 	}
 	for name, groups := range map[string][][]int32{"sets": {{3, 4, 5, 6}}, "numbers": nil} {
 		t.Run(name, func(t *testing.T) {
-			got, err := regress.Boost(context.Background(), x, y, nil, regress.BoostOptions{Groups: groups, Rounds: 30})
+			got, err := regress.Boost(context.Background(), x, y, regress.BoostOptions{Groups: groups, Rounds: 30})
 			if err != nil {
 				t.Fatal(err)
 			}

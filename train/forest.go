@@ -15,7 +15,7 @@ const mostGrown = 1 << 22
 func trees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 	o := t.boosting(rows)
 	x, action, y := t.of(evenly(rows, mostGrown/t.x.Width))
-	got, err := regress.BoostByAction(ctx, x, action, t.k, y, nil, o)
+	got, err := regress.BoostByAction(ctx, x, action, t.k, y, o)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func pooled(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.La
 	if t.numeric == nil {
 		o.Groups = append(append([][]int32{}, o.Groups...), own)
 	}
-	got, err := regress.Boost(ctx, x, y, nil, o)
+	got, err := regress.Boost(ctx, x, y, o)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 
 	"opl/policies/features"
 	"opl/train/regress"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // naive grows one tree by trying every split of every feature, and every split of a group by its sorted members, on
@@ -203,42 +205,29 @@ func TestBoost_EqualsAPlainSearchOfSplits(t *testing.T) {
 		r := rand.New(rand.NewPCG(31, seed))
 		const n = 150
 		x, y, group := mixed(r, n, 3, 4)
-		w := numbers(n, func() float64 { return .5 + r.Float64() })
-		for _, squared := range []bool{false, true} {
-			for _, groups := range [][][]int32{nil, {group}} {
-				o := regress.BoostOptions{Rounds: 2, Rate: .5, Leaves: 6, Depth: 3, MinRows: 5, L2: .7,
-					Squared: squared, Groups: groups, Folds: 1, Fold: make([]uint8, n)}
-				got, err := regress.Boost(context.Background(), x, y, w, o)
-				if err != nil {
-					t.Fatal(err)
+		for _, groups := range [][][]int32{nil, {group}} {
+			o := regress.BoostOptions{Rounds: 2, Rate: .5, Leaves: 6, Depth: 3, MinRows: 5, L2: .7,
+				Groups: groups, Folds: 1, Fold: make([]uint8, n)}
+			got, err := regress.Boost(context.Background(), x, y, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			base := floats.Sum(y) / n
+			want := slices.Repeat([]float64{math.Log(base / (1 - base))}, n)
+			for range 2 {
+				tree := naive{x: x, g: make([]float64, n), h: make([]float64, n), groups: groups, leaves: 6,
+					min: 5, depth: 3, l2: .7}
+				for i, s := range want {
+					p := 1 / (1 + math.Exp(-s))
+					tree.g[i], tree.h[i] = p-y[i], p*(1-p)
 				}
-				var sum, total float64
-				for i, v := range y {
-					sum, total = sum+w[i]*v, total+w[i]
+				for i, v := range tree.grow(n, .5) {
+					want[i] += v
 				}
-				base := sum / total
-				if !squared {
-					base = math.Log(base / (1 - base))
-				}
-				want := slices.Repeat([]float64{base}, n)
-				for range 2 {
-					tree := naive{x: x, g: make([]float64, n), h: make([]float64, n), groups: groups, leaves: 6,
-						min: 5, depth: 3, l2: .7}
-					for i, s := range want {
-						p := 1 / (1 + math.Exp(-s))
-						if tree.g[i], tree.h[i] = w[i]*(p-y[i]), w[i]*p*(1-p); squared {
-							tree.g[i], tree.h[i] = w[i]*(s-y[i]), w[i]
-						}
-					}
-					for i, v := range tree.grow(n, .5) {
-						want[i] += v
-					}
-				}
-				for i, s := range scores(t, got.Forest, x) {
-					if math.Abs(s-want[i]) > 1e-9 {
-						t.Fatalf("seed %d, squared %v, groups %v: row %d: %v, want %v", seed, squared, groups,
-							i, s, want[i])
-					}
+			}
+			for i, s := range scores(t, got.Forest, x) {
+				if math.Abs(s-want[i]) > 1e-9 {
+					t.Fatalf("seed %d, groups %v: row %d: %v, want %v", seed, groups, i, s, want[i])
 				}
 			}
 		}
@@ -259,7 +248,7 @@ func TestBoost_IsTheSameForAnyNumberOfThreads(t *testing.T) {
 		var want regress.Boosted
 		for threads := range 4 {
 			o.Threads = threads
-			got, err := regress.BoostByAction(context.Background(), x, action, k, y, nil, o)
+			got, err := regress.BoostByAction(context.Background(), x, action, k, y, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -285,7 +274,7 @@ func TestBoost_ShrinksActionsOfFewRowsAndRefusesBadData(t *testing.T) {
 	for i := range 3 {
 		action[i], y[i] = 1, 1
 	}
-	got, err := regress.BoostByAction(context.Background(), x, action, 3, y, nil, regress.BoostOptions{})
+	got, err := regress.BoostByAction(context.Background(), x, action, 3, y, regress.BoostOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,11 +283,10 @@ func TestBoost_ShrinksActionsOfFewRowsAndRefusesBadData(t *testing.T) {
 		t.Errorf("three rows of reward 1 give %v, none %v, rounds %v", p, empty, got.Rounds)
 	}
 	for name, c := range map[string]struct {
-		y, w []float64
-		o    regress.BoostOptions
+		y []float64
+		o regress.BoostOptions
 	}{
 		"reward":      {y: slices.Repeat([]float64{2}, n)},
-		"weight":      {y: y, w: slices.Repeat([]float64{-1}, n)},
 		"rate":        {y: y, o: regress.BoostOptions{Rate: 2}},
 		"depth":       {y: y, o: regress.BoostOptions{Depth: 61}},
 		"group":       {y: y, o: regress.BoostOptions{Groups: [][]int32{{5}}}},
@@ -306,13 +294,13 @@ func TestBoost_ShrinksActionsOfFewRowsAndRefusesBadData(t *testing.T) {
 		"fold":        {y: y, o: regress.BoostOptions{Folds: 2, Fold: slices.Repeat([]uint8{2}, n)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := regress.Boost(context.Background(), x, c.y, c.w, c.o); err == nil {
+			if _, err := regress.Boost(context.Background(), x, c.y, c.o); err == nil {
 				t.Errorf("%s: no error", name)
 			}
 		})
 	}
 	x.Data[7] = math.NaN()
-	if _, err := regress.Boost(context.Background(), x, y, nil, regress.BoostOptions{}); err == nil {
+	if _, err := regress.Boost(context.Background(), x, y, regress.BoostOptions{}); err == nil {
 		t.Error("NaN is no error")
 	}
 }
@@ -369,7 +357,7 @@ func BenchmarkBoost(b *testing.B) {
 				action[i] = int32(r.IntN(size.k))
 			}
 			for b.Loop() {
-				got, err := regress.BoostByAction(context.Background(), x, action, size.k, y, nil,
+				got, err := regress.BoostByAction(context.Background(), x, action, size.k, y,
 					regress.BoostOptions{Threads: 2})
 				if err != nil {
 					b.Fatal(err)

@@ -95,7 +95,7 @@ func TestBoost_PredictsAsWellAsScikitLearn(t *testing.T) {
 				t.Fatal(err)
 			}
 			teach := regress.Matrix{Width: one.Width, Data: one.Data[:c.n*one.Width]}
-			got, err := regress.Boost(context.Background(), teach, y[:c.n], nil, o)
+			got, err := regress.Boost(context.Background(), teach, y[:c.n], o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestBoost_PredictsAsWellAsScikitLearn(t *testing.T) {
 				return loss
 			}
 			o.Folds, o.Fold, o.Rounds, o.Depth, o.Threads = 3, nil, 150, 4, 2
-			stopped, err := regress.Boost(context.Background(), teach, y[:c.n], nil, o)
+			stopped, err := regress.Boost(context.Background(), teach, y[:c.n], o)
 			if err != nil {
 				t.Fatal(err)
 			}
