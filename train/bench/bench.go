@@ -29,6 +29,8 @@ import (
 	"opl/train/ope"
 	"opl/train/provenance"
 	"opl/train/regress"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Logging is a logging policy: Greedy is the probability of argmax B, Wrong that of the class after it, and the
@@ -294,12 +296,7 @@ func newWorld(ctx context.Context, data *dataset.Data, noise float64) (*world, e
 			return nil, err
 		}
 		logs.Scores(w.x, nil, theta, k, func(i int, s []float64) {
-			at := 0
-			for a := range s {
-				if s[a] > s[at] {
-					at = a
-				}
-			}
+			at := floats.MaxIdx(s)
 			if part == 1 {
 				w.b[i] = at
 				return

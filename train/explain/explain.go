@@ -29,7 +29,6 @@ type Options struct {
 	Gamma float64  // Γ, the factor that propensities are known up to; 0: 1
 	Fresh bool     // no row of the log had a part in the policy, where that cannot be seen
 	Depth int      // of the surrogate; 0: 3
-	Seed  uint64   // of permutations
 }
 
 // Explanation says what a policy does on a log. Rewards, gains and losses are in the log's units.
@@ -94,14 +93,8 @@ const (
 // are not those of the log, a column of a segment that the log does not have, logs without rewards or propensities.
 func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *provenance.Judge,
 	o Options) (*Explanation, error) {
-	if o.Delta == 0 {
-		o.Delta = .05
-	}
-	if o.Depth == 0 {
-		o.Depth = 3
-	}
-	switch {
-	case p.HasItems() || log.Choices != nil:
+	o.Delta, o.Depth = cmp.Or(o.Delta, .05), cmp.Or(o.Depth, 3)
+	if p.HasItems() || log.Choices != nil {
 		return nil, errors.New("only a policy of a fixed list of actions, without features of theirs, is explained; what " +
 			"this one earns is told by an evaluation")
 	}
@@ -152,7 +145,7 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 	if err := e.surrogate(ctx, encoder, o.Depth, threads); err != nil {
 		return nil, err
 	}
-	if err := e.permute(ctx, o.Seed, threads); err != nil {
+	if err := e.permute(ctx, threads); err != nil {
 		return nil, err
 	}
 	if err := e.segment(log, judge, o); err != nil {
@@ -219,7 +212,7 @@ func (m *moments) se() float64 {
 }
 
 // permute measures what the policy loses if a column has the values of other rows.
-func (e *Explanation) permute(ctx context.Context, seed uint64, threads int) error {
+func (e *Explanation) permute(ctx context.Context, threads int) error {
 	inputs, k := e.policy.Inputs(), e.policy.Len()
 	n := min(len(e.rows), mostPermuted)
 	x := make([][]float64, n) // what the policy reads
@@ -244,7 +237,7 @@ func (e *Explanation) permute(ctx context.Context, seed uint64, threads int) err
 	permuted := func(c int, column string) error {
 		pi, other := make([]float64, k), make([]float64, inputs.Dim())
 		var loss moments
-		order := rand.New(rand.NewPCG(seed, uint64(c))).Perm(n)
+		order := rand.New(rand.NewPCG(0, uint64(c))).Perm(n)
 		for i, from := range order {
 			copy(other, x[i])
 			for _, j := range places[column] {
@@ -266,15 +259,7 @@ func (e *Explanation) permute(ctx context.Context, seed uint64, threads int) err
 	if err := cmp.Or(errs...); err != nil {
 		return err
 	}
-	slices.SortStableFunc(e.Importance, func(a, b Column) int {
-		switch {
-		case a.Loss > b.Loss:
-			return -1
-		case a.Loss < b.Loss:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(e.Importance, func(a, b Column) int { return cmp.Compare(b.Loss, a.Loss) })
 	return nil
 }
 

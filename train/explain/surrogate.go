@@ -11,6 +11,8 @@ import (
 	"opl/policies/policyfile"
 	"opl/policies/portable"
 	"opl/train"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Surrogate is a shallow tree that plays like the policy, or the policy itself if it is one.
@@ -67,7 +69,8 @@ func (e *Explanation) surrogate(ctx context.Context, encoder *features.Encoder, 
 		return err
 	}
 	e.Surrogate.Rules = text.String()
-	return e.leaves(tree)
+	e.leaves(tree)
+	return nil
 }
 
 func identity(k int) policyfile.Matrix {
@@ -80,7 +83,7 @@ func identity(k int) policyfile.Matrix {
 }
 
 // leaves counts what is played in each leaf of a tree.
-func (e *Explanation) leaves(tree *portable.Tree) error {
+func (e *Explanation) leaves(tree *portable.Tree) {
 	type found struct {
 		Leaf
 		action, rows, logged int
@@ -94,7 +97,7 @@ func (e *Explanation) leaves(tree *portable.Tree) error {
 		node, way := tree.Root.Walk(func(c portable.Condition) bool { return e.holds(c, r) })
 		f := of[node]
 		if f == nil {
-			f = &found{action: largest(node.Propensities)}
+			f = &found{action: floats.MaxIdx(node.Propensities)}
 			f.Where, f.Action = strings.Join(way, ", "), e.policy.Name(f.action)
 			of[node], order = f, append(order, f)
 		}
@@ -105,7 +108,7 @@ func (e *Explanation) leaves(tree *portable.Tree) error {
 		f.pi += pi[f.action]
 		f.gain.add(e.span * (e.value(pi, i) - e.reward(r)))
 		if e.Surrogate.Exact || i%2 == 1 {
-			if judged++; largest(pi) == f.action {
+			if judged++; floats.MaxIdx(pi) == f.action {
 				same++
 			}
 		}
@@ -120,17 +123,6 @@ func (e *Explanation) leaves(tree *portable.Tree) error {
 	slices.SortStableFunc(e.Surrogate.Leaves, func(a, b Leaf) int {
 		return cmp.Compare(b.Share*math.Abs(b.Policy-b.Logging), a.Share*math.Abs(a.Policy-a.Logging))
 	})
-	return nil
-}
-
-// largest is the first of the largest numbers.
-func largest(x []float64) (at int) {
-	for a, v := range x {
-		if v > x[at] {
-			at = a
-		}
-	}
-	return at
 }
 
 // holds answers a condition in a row.

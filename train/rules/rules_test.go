@@ -65,7 +65,7 @@ func naive(x regress.Matrix, scores []float64, k int, o Options, rows []int, dep
 				r = append(r, i)
 			}
 		}
-		if len(l) >= max(1, o.MinRows) && len(r) >= max(1, o.MinRows) {
+		if len(l) > 0 && len(r) > 0 {
 			best = max(best, naive(x, scores, k, o, l, depth-1)+naive(x, scores, k, o, r, depth-1))
 		}
 	}
@@ -97,12 +97,12 @@ func naive(x regress.Matrix, scores []float64, k int, o Options, rows []int, dep
 }
 
 func TestLearn_IsExactToDepthTwo(t *testing.T) {
-	for _, c := range []struct{ n, k, depth, least int }{
-		{40, 2, 1, 0}, {60, 3, 1, 0}, {30, 2, 2, 0}, {40, 3, 2, 0}, {36, 4, 2, 0}, {1, 3, 2, 0}, {2, 2, 2, 0},
+	for _, c := range []struct{ n, k, depth int }{
+		{40, 2, 1}, {60, 3, 1}, {30, 2, 2}, {40, 3, 2}, {36, 4, 2}, {1, 3, 2}, {2, 2, 2},
 	} {
 		for seed := range uint64(6) {
 			x, scores, o := design(c.n, c.k, seed)
-			o.Depth, o.MinRows = c.depth, c.least
+			o.Depth = c.depth
 			tree, err := Learn(context.Background(), x, scores, c.k, o)
 			if err != nil {
 				t.Fatal(err)
@@ -125,7 +125,7 @@ func TestLearn_IsExactToDepthTwo(t *testing.T) {
 func TestForest_PlaysAsTheTree(t *testing.T) {
 	for seed := range uint64(5) {
 		x, scores, o := design(300, 3, seed)
-		o.Depth, o.MinRows = 4, 5
+		o.Depth = 4
 		tree, err := Learn(context.Background(), x, scores, 3, o)
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestLearn_LooksBelowTheRoot(t *testing.T) {
 
 func TestLearn_LeavesHaveRows(t *testing.T) {
 	x, scores, o := design(400, 3, 1)
-	o.Depth, o.MinRows = 3, 40
+	o.Depth = 3
 	tree, err := Learn(context.Background(), x, scores, 3, o)
 	if err != nil {
 		t.Fatal(err)
@@ -222,10 +222,15 @@ func TestLearn_LeavesHaveRows(t *testing.T) {
 		}
 		rows[n]++
 	}
-	for n, many := range rows {
-		if many < 40 {
-			t.Errorf("a leaf of action %d has %d rows", n.Action, many)
+	var leaves func(n *Node) int
+	leaves = func(n *Node) int {
+		if n.Left == nil {
+			return 1
 		}
+		return leaves(n.Left) + leaves(n.Right)
+	}
+	if all := leaves(tree); all != len(rows) || all < 3 {
+		t.Errorf("%d of %d leaves have rows", len(rows), all)
 	}
 }
 

@@ -210,10 +210,6 @@ type split struct {
 // stump is the best leaf, or tree of one split, of the rows in h. Without keep it tells the value alone.
 func (s *search) stump(h *cells, scratch []float64, keep bool) (best split) {
 	best = split{value: slices.Max(h.all), column: -1}
-	least := int32(s.o.MinRows)
-	if h.n < 2*least {
-		return best
-	}
 	margin := 1e-12 * math.Abs(best.value) // rounding is no gain
 	for c := range s.columns {
 		of := &s.columns[c]
@@ -223,14 +219,14 @@ func (s *search) stump(h *cells, scratch []float64, keep bool) (best split) {
 		}
 		from, to := of.first, of.first+of.numbers()
 		for missing := range of.bins - of.numbers() + 1 {
-			sum, n := scratch[:s.k], int32(0)
+			sum := scratch[:s.k]
 			clear(sum)
 			if missing == 1 {
-				if n = h.rows[to]; n == 0 {
+				if h.rows[to] == 0 {
 					break
 				}
 				copy(sum, h.sum[to*s.k:(to+1)*s.k])
-				if v := apart(h.all, sum); n >= least && h.n-n >= least && v > best.value+margin {
+				if v := apart(h.all, sum); v > best.value+margin {
 					best.value, best.column = v, c
 					best.keep(keep, of, -1, true)
 				}
@@ -238,9 +234,6 @@ func (s *search) stump(h *cells, scratch []float64, keep bool) (best split) {
 			for b := from; b < to; b++ {
 				if h.rows[b] == 0 {
 					continue
-				}
-				if n += h.rows[b]; h.n-n < least {
-					break
 				}
 				l, r := math.Inf(-1), math.Inf(-1) // as apart
 				cell, all := h.sum[b*s.k:][:len(sum)], h.all[:len(sum)]
@@ -254,7 +247,7 @@ func (s *search) stump(h *cells, scratch []float64, keep bool) (best split) {
 						r = v
 					}
 				}
-				if n >= least && l+r > best.value+margin {
+				if l+r > best.value+margin {
 					best.value, best.column = l+r, c
 					best.keep(keep, of, b-from, missing == 1)
 				}
@@ -305,7 +298,7 @@ func (s *search) pairs(h *cells, c int, best *split, margin float64, keep bool) 
 					v += y
 				}
 			}
-			if !(v > best.value+margin) || n < int32(s.o.MinRows) || h.n-n < int32(s.o.MinRows) || n == 0 || n == h.n {
+			if !(v > best.value+margin) || n == 0 || n == h.n {
 				continue
 			}
 			if best.value, best.column = v, c; keep {
@@ -326,8 +319,8 @@ func (s *search) grow(ctx context.Context, rows []int32, depth int, start *Node)
 	err error) {
 	all := s.cells()
 	s.add(all, rows, 1)
-	value, at := largest(all.all)
-	best = &Node{Action: at}
+	at := floats.MaxIdx(all.all)
+	best, value = &Node{Action: at}, all.all[at]
 	if depth == 0 || start != nil && start.Left == nil {
 		return best, value, ctx.Err()
 	}
@@ -414,8 +407,7 @@ func (s *search) prune(n *Node, rows []int32) *Node {
 		}
 	}
 	n.Left, n.Right = s.prune(n.Left, left), s.prune(n.Right, right)
-	_, at := largest(sum)
-	for _, smaller := range []*Node{{Action: at}, n.Left, n.Right} {
+	for _, smaller := range []*Node{{Action: floats.MaxIdx(sum)}, n.Left, n.Right} {
 		if !s.worth(n, smaller, rows) {
 			return smaller
 		}
@@ -436,7 +428,7 @@ func (s *search) worth(n, smaller *Node, rows []int32) bool {
 
 // two is the root of the best tree of depth 2, at least as good as the best of one split. For each column its bins
 // change sides one by one, with the sums of both sides of all columns. A row that changes sides adds at most the
-// range of its scores to the value: a step that cannot lead is not searched, unless leaves need more than one row.
+// range of its scores to the value: a step that cannot lead is not searched.
 // With each, the best roots of the other columns follow it.
 func (s *search) two(ctx context.Context, rows []int32, all *cells, best split, each bool) []split {
 	found := make([]split, len(s.columns))
@@ -457,8 +449,7 @@ func (s *search) two(ctx context.Context, rows []int32, all *cells, best split, 
 		left, right := s.cells(), s.cells()
 		s.add(right, rows, 1)
 		in, scratch := make([]bool, of.bins), make([]float64, s.k)
-		margin, least := 1e-12*math.Abs(best.value), max(1, int32(s.o.MinRows))
-		bound := best.value
+		margin, bound := 1e-12*math.Abs(best.value), best.value
 		s.steps(of, all, func(bin int) {
 			if in[bin] = !in[bin]; len(by[bin]) == 0 || ctx.Err() != nil {
 				return
@@ -472,7 +463,7 @@ func (s *search) two(ctx context.Context, rows []int32, all *cells, best split, 
 			for _, r := range by[bin] {
 				bound += span[r]
 			}
-			if left.n < least || right.n < least || least == 1 && bound < max(lead.value(), found[c].value)-margin {
+			if left.n == 0 || right.n == 0 || bound < max(lead.value(), found[c].value)-margin {
 				return
 			}
 			bound = s.stump(left, scratch, false).value + s.stump(right, scratch, false).value
@@ -539,8 +530,7 @@ func (s *search) steps(c *column, all *cells, flip func(bin int)) {
 		}
 		return
 	}
-	_, most := largest(all.all)
-	orders := 0
+	most, orders := floats.MaxIdx(all.all), 0
 	for a := range s.k {
 		for b := range a {
 			if s.k > 5 && a != most && b != most || orders == mostOrders {
@@ -601,15 +591,4 @@ func (s *search) node(of *column, by split, left, right []int32) (n *Node, swap 
 		n.Cut = Short(low, high)
 	}
 	return n, false
-}
-
-// largest is the first of the largest numbers.
-func largest(x []float64) (v float64, at int) {
-	v = x[0]
-	for a, u := range x {
-		if u > v {
-			v, at = u, a
-		}
-	}
-	return v, at
 }
