@@ -11,7 +11,6 @@ import (
 	"opl/policies"
 )
 
-// Errors of formulas are located outside of these methods.
 // Objective builds the scalar that learning minimizes. It is a plain function:
 // options are the arguments of the function that returns it.
 type Objective func(p Problem) graph.Expr

@@ -12,7 +12,7 @@ import (
 
 // Chunked holds what a Recipe returns if it certifies in chunks: a mixture of one policy for each chunk.
 type Chunked struct {
-	Parts       []*Certified            // of the policies, which have no certificates of their own
+	Parts       []*Learned              // of the policies, which have no certificates of their own
 	Weights     []float64               // of each in the mixture, drawn anew for every decision
 	Bounds      certify.Bounds          // of the mixture
 	Certificate *provenance.Certificate // of the mixture; nil: there was no judge
@@ -83,7 +83,7 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 		if chunk.Policy, err = p.Play(log, c.Threads); err != nil {
 			return nil, err
 		}
-		view, err := p.view(p.Shares[len(p.Shares)-1].In, log, c.Threads)
+		view, err := p.view(p.Components[len(p.Components)-1].In, log, c.Threads)
 		if err != nil {
 			return nil, err
 		}

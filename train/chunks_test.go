@@ -75,7 +75,8 @@ func TestMixture_IsKeptWhereNothingBetterIsLearned(t *testing.T) {
 	for a := range 4 {
 		good[5*a], bad[4*a+(a+1)%4] = 1, 1
 	}
-	r := train.Recipe{Teaching: make([]int, 40), Floor: .2, Start: []train.Share{{Weight: .25, Theta: bad}, {Weight: .75, Theta: good}}}
+	r := train.Recipe{Teaching: make([]int, 40), Floor: .2, Start: []train.Component{{Weight: .25, Theta: bad},
+		{Weight: .75, Theta: good}}}
 	for i := range log.Len() {
 		if i < 40 {
 			r.Teaching[i] = i
@@ -87,8 +88,8 @@ func TestMixture_IsKeptWhereNothingBetterIsLearned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Learner != "start" || len(got.Shares) != 2 {
-		t.Fatalf("scores by %s, a mixture of %d", got.Learner, len(got.Shares))
+	if got.Learner != "start" || len(got.Components) != 2 {
+		t.Fatalf("scores by %s, a mixture of %d", got.Learner, len(got.Components))
 	}
 	pi, one := make([]float64, 4), make([]float64, 4)
 	play, err := got.Play(log, 1)

@@ -92,11 +92,11 @@ const (
 )
 
 // Learn learns from some rows of a log with contexts and a fixed list of actions.
-func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, error) {
+func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Component, error) {
 	t := d.table(log, rows)
 	d.read, d.of = len(t.rows), len(rows)
 	if err := d.tune(ctx, t); err != nil {
-		return Share{}, err
+		return Component{}, err
 	}
 	threads := t.threads
 	if len(t.x.Data) > mostScaling { // each kind takes memory
@@ -108,7 +108,7 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, e
 		return err
 	})
 	if err != nil {
-		return Share{}, err
+		return Component{}, err
 	}
 	k, m := t.k, len(chains)
 	theta := make([]float64, k*m*k)
@@ -121,7 +121,7 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Share, e
 	if m > 1 {
 		layers = []features.Layer{{Branches: &features.Branches{In: t.x.Width, Chains: chains}}}
 	}
-	return Share{1, theta, Layered(layers)}, nil
+	return Component{1, theta, Layered(layers)}, nil
 }
 
 // each works on the kinds that are in use, several at a time, and names the kind in an error.

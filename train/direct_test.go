@@ -45,7 +45,7 @@ func allRows(n int) []int {
 }
 
 // worth is the mean probability of a reward that the argmax of a share has, in fresh contexts.
-func worth(t *testing.T, s Share, d, k int, reward func(x []float64, a int) float64) (v float64) {
+func worth(t *testing.T, s Component, d, k int, reward func(x []float64, a int) float64) (v float64) {
 	t.Helper()
 	fresh := tableLog(2000, d, k, 99, reward)
 	h, err := s.In.Of(fresh.X, 1)
@@ -95,7 +95,7 @@ func TestDirect_LearnsWhatEachKindIsFor(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log := tableLog(2000, 5, 3, 7, c.reward)
-			var shares []Share
+			var components []Component
 			for _, threads := range []int{3, 1} {
 				if threads == 1 && c.name != "linear" && c.name != "trees" {
 					continue
@@ -108,12 +108,12 @@ func TestDirect_LearnsWhatEachKindIsFor(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				shares = append(shares, s)
+				components = append(components, s)
 				if v := worth(t, s, 5, 3, c.reward); v < c.least {
 					t.Errorf("%s earns %.3f, want %.3f", d, v, c.least)
 				}
 			}
-			if !slices.Equal(shares[0].Theta, shares[len(shares)-1].Theta) {
+			if !slices.Equal(components[0].Theta, components[len(components)-1].Theta) {
 				t.Error("three threads learn other weights than one")
 			}
 		})

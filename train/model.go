@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 
 	"opl/objectives"
 	"opl/policies"
+	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/ope"
 )
@@ -68,10 +68,7 @@ func LayeredModel(ctx context.Context, name string, h objectives.Representation)
 					return nil, err
 				}
 				view.ScoreRows(rows, res.Posterior.Mu, func(i int, scores []float64) {
-					to := predicted[rows[i]*k:][:k]
-					for a, s := range scores {
-						to[a] = 1 / (1 + math.Exp(-s))
-					}
+					certify.LogisticLink(predicted[rows[i]*k:][:k], scores)
 				})
 			}
 			return func(dst []float64, i int) { copy(dst, predicted[i*k:(i+1)*k]) }, nil

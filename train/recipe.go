@@ -42,7 +42,7 @@ type Recipe struct {
 	Simple bool
 	// Start are the policies that play now, of argmax with these scores, drawn anew for every decision:
 	// together, with the recipe's floor, they are a candidate. nil: the prior's mean is, unless it is 0.
-	Start []Share
+	Start []Component
 
 	kept string // the candidate to learn by, chosen before; "": none is
 }
@@ -62,22 +62,22 @@ func (r *Recipe) tried(log *logs.Log, rows []int) []int {
 	return evenly(rows, max(1000, mostPairs/log.K()))
 }
 
-// Share is a policy of a mixture, drawn with a probability: the argmax of scores that are linear in
+// Component is a policy of a mixture, drawn with a probability: the argmax of scores that are linear in
 // the contexts, or in learned features of them.
-type Share struct {
+type Component struct {
 	Weight float64         // probability of this policy in the mixture
 	Theta  []float64       // [K×m]
 	In     *Representation // nil: the contexts
 }
 
 // alone is a mixture of one.
-func alone(theta []float64, in *Representation) []Share { return []Share{{1, theta, in}} }
+func alone(theta []float64, in *Representation) []Component { return []Component{{1, theta, in}} }
 
-// Certified is the result of a Recipe.
-type Certified struct {
+// Learned is the result of a Recipe.
+type Learned struct {
 	Policy      policies.Policy         // argmax, with the floor
 	Posterior   policies.Posterior      // its scores Mu, Sigma 0, and in Prior.Taught who learned them
-	Shares      []Share                 // of the mixture that the policy is, mostly one; Posterior is the last
+	Components  []Component             // of the mixture that the policy is, mostly one; Posterior is the last
 	Bounds      certify.Bounds          // on the risk, by rows that certify
 	Certificate *provenance.Certificate // nil: there was no judge
 	Rows        []int                   // that certify
@@ -155,7 +155,7 @@ type candidate struct {
 	// late says that it must win over those before it by more than chance.
 	late   bool
 	simple int // > 0: it is taken if it is within a standard error of the best; the lowest first
-	learn  func(stage string, rows []int, trial bool) ([]Share, error)
+	learn  func(stage string, rows []int, trial bool) ([]Component, error)
 }
 
 // gradientCandidates are the learners from c's prior on, at c's learning rate falling linearly to 0,
@@ -164,7 +164,7 @@ func gradientCandidates(ctx context.Context, log *logs.Log, c Config, penalty fl
 	c.Policy, c.Schedule, c.Representation = policies.Softmax{}, Linear, nil
 	c.Prior.Scale = 0
 	for _, l := range learners(log, penalty) {
-		learn := func(stage string, rows []int, _ bool) ([]Share, error) {
+		learn := func(stage string, rows []int, _ bool) ([]Component, error) {
 			c.stage = stage
 			c.Objective, c.Weight = l.objective, objectives.Clip(objectives.DefaultHyper(len(rows), 0))
 			res, err := Fit(ctx, log.Subset(rows), c)
@@ -199,7 +199,7 @@ func layeredCandidates(ctx context.Context, log *logs.Log, c Config, rate float6
 	for i, l := range []learner{{likelihood, objectives.Likelihood(0)}, {"logistic", objectives.Logistic(0)}} {
 		model := []string{softmaxModel, logisticModel}[i]
 		all = append(all, candidate{name: "layered " + l.name, model: model, deep: true, late: true})
-		all[i].learn = func(stage string, rows []int, trial bool) ([]Share, error) {
+		all[i].learn = func(stage string, rows []int, trial bool) ([]Component, error) {
 			passes := float64(len(rows)) / float64(cmp.Or(c.BatchSize, 128)) // steps of an epoch, about
 			c := c
 			c.Epochs = max(1, min(max(epochs, int(leastSteps/passes)), mostPasses, int(mostSteps/passes)))
@@ -228,8 +228,9 @@ const (
 // choose takes the candidate whose argmax policy, learned on four fifths of the rows that are tried, has the lowest
 // risk on the last fifth; then it learns from all rows, or from those that are enough. risk judges the one at a place,
 // and may use what all of them learned.
-func choose(log *logs.Log, rows, tried []int, all []candidate, risk func(learned [][]Share, at int, rows []int) (float64, error),
-	enough func(best candidate, learned []Share) ([]int, error)) (of []Share, best candidate, err error) {
+func choose(log *logs.Log, rows, tried []int, all []candidate,
+	risk func(learned [][]Component, at int, rows []int) (float64, error),
+	enough func(best candidate, learned []Component) ([]int, error)) (of []Component, best candidate, err error) {
 	if len(rows) < 5 {
 		return nil, best, fmt.Errorf("train: the log is too small: %d rows are left to learn from, want at least 5",
 			len(rows))
@@ -246,7 +247,7 @@ func choose(log *logs.Log, rows, tried []int, all []candidate, risk func(learned
 	for of := log.Lists; of != nil && cut > 0 && of.Of[tried[cut]] == of.Of[tried[cut-1]]; { // lists stay whole
 		cut--
 	}
-	learned := make([][]Share, len(all))
+	learned := make([][]Component, len(all))
 	for i, t := range all {
 		if learned[i], err = t.learn("trial of "+t.name, tried[:cut], true); err != nil {
 			return nil, best, err
@@ -278,7 +279,7 @@ func choose(log *logs.Log, rows, tried []int, all []candidate, risk func(learned
 // logarithmic smoothing, and learns from all rows. The prior
 // notes its rows; its scale is left to be chosen. It returns the learner's name.
 func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (policies.Prior, string, error) {
-	risk := func(learned [][]Share, at int, rows []int) (float64, error) {
+	risk := func(learned [][]Component, at int, rows []int) (float64, error) {
 		return smoothedRisk(learned[at][0].Theta, log, rows), nil
 	}
 	mean, by, err := choose(log, rows, rows, gradientCandidates(ctx, log, c, 1e-6), risk, nil)
@@ -303,7 +304,7 @@ func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
 }
 
 // Learn runs the recipe on a log, with the rows that certify as the only chunk of [Recipe.LearnChunks].
-func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config) (*Certified, error) {
+func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config) (*Learned, error) {
 	begin := time.Now()
 	if err := log.Learnable(); err != nil {
 		return nil, err
@@ -326,7 +327,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 
 // learn learns the policy and the models that the rows of one chunk certify. It compares the candidates of
 // [Recipe.candidates] on the last fifth of the rows that teach.
-func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*Certified, error) {
+func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*Learned, error) {
 	begin, teaching := time.Now(), r.Teaching
 	r.LayerRate = cmp.Or(r.LayerRate, 0.002)
 	all := r.candidates(ctx, log, &c)
@@ -336,16 +337,20 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*Certified,
 	if r.kept != "" {
 		all = slices.DeleteFunc(all, func(t candidate) bool { return t.name != r.kept })
 	}
-	out := &Certified{Policy: policies.Floor{Policy: argmaxOf(log), Epsilon: r.Floor}, Rows: r.Certifying}
+	out := &Learned{Policy: policies.Floor{Policy: argmaxOf(log), Epsilon: r.Floor}, Rows: r.Certifying}
 	t := comparison{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
-	risk := func(learned [][]Share, at int, rows []int) (float64, error) { return t.risk(all, learned, at, rows) }
-	enough := func(best candidate, learned []Share) ([]int, error) { return t.saturated(ctx, teaching, best, learned) }
+	risk := func(learned [][]Component, at int, rows []int) (float64, error) {
+		return t.risk(all, learned, at, rows)
+	}
+	enough := func(best candidate, learned []Component) ([]int, error) {
+		return t.saturated(ctx, teaching, best, learned)
+	}
 	chosen, by, err := choose(log, teaching, r.tried(log, teaching), all, risk, enough)
 	if err != nil {
 		return nil, err
 	}
 	last := chosen[len(chosen)-1]
-	if out.Learner, out.Shares = by.name, chosen; by.name == direct {
+	if out.Learner, out.Components = by.name, chosen; by.name == direct {
 		if out.Learner = r.Direct.String(); len(all) > 1 {
 			r.Direct.won = len(teaching)
 		}
@@ -392,7 +397,7 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	settings := *c
 	all = gradientCandidates(ctx, log, settings, likelihoodPenalty)
 	first := candidate{name: "logistic", model: logisticModel}
-	first.learn = func(stage string, rows []int, _ bool) ([]Share, error) {
+	first.learn = func(stage string, rows []int, _ bool) ([]Component, error) {
 		theta, err := logisticModels(ctx, log, rows, settings, stage, likelihoodPenalty)
 		return alone(theta, nil), err
 	}
@@ -400,9 +405,9 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 		if r.Learners != nil {
 			r.Direct.may = r.may
 		}
-		first.name, first.learn = direct, func(_ string, rows []int, _ bool) ([]Share, error) {
+		first.name, first.learn = direct, func(_ string, rows []int, _ bool) ([]Component, error) {
 			s, err := r.Direct.Learn(ctx, log, rows)
-			return []Share{s}, err
+			return []Component{s}, err
 		}
 	}
 	if r.Direct != nil && log.Numbers != nil && r.Learners == nil { // weights of narrow bins cannot tell them apart
@@ -421,7 +426,7 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 		all = slices.DeleteFunc(all, func(t candidate) bool { return !slices.ContainsFunc(r.Learners, t.goesBy) })
 	}
 	if r.Start != nil {
-		start := func(string, []int, bool) ([]Share, error) { return r.Start, nil }
+		start := func(string, []int, bool) ([]Component, error) { return r.Start, nil }
 		all = append(all, candidate{name: "start", late: log.Choices != nil, learn: start})
 	}
 	return all
@@ -432,9 +437,9 @@ func (r *Recipe) trees(ctx context.Context, log *logs.Log) (all []candidate) {
 	add := func(name string, simple, depth int) {
 		of := *r.Rules
 		of.Depth = depth
-		learn := func(_ string, rows []int, trial bool) ([]Share, error) {
+		learn := func(_ string, rows []int, trial bool) ([]Component, error) {
 			s, err := of.Learn(ctx, log, rows, trial)
-			return []Share{s}, err
+			return []Component{s}, err
 		}
 		all = append(all, candidate{name: name, late: true, simple: simple, learn: learn})
 	}
@@ -500,7 +505,7 @@ func (t *comparison) view(in *Representation, rows []int) (*logs.Log, error) {
 
 // risk is the upper bound on the risk of what candidate at learned; of one that is late, with the error of its
 // difference from the best before it, on small logs.
-func (t *comparison) risk(all []candidate, learned [][]Share, at int, rows []int) (float64, error) {
+func (t *comparison) risk(all []candidate, learned [][]Component, at int, rows []int) (float64, error) {
 	o := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}
 	for i, of := range all {
 		if of.model != "" {
@@ -568,12 +573,12 @@ func riskDifference(p, q []float64, log *logs.Log, rows []int) (mean, se float64
 }
 
 // Play returns the policy on the rows of the log that certify, for [certify.Fixed].
-func (c *Certified) Play(log *logs.Log, threads int) (certify.Policy, error) {
-	return play(c.Policy, c.Shares, func(in *Representation) (*logs.Log, error) { return c.view(in, log, threads) })
+func (c *Learned) Play(log *logs.Log, threads int) (certify.Policy, error) {
+	return play(c.Policy, c.Components, func(in *Representation) (*logs.Log, error) { return c.view(in, log, threads) })
 }
 
 // view is the log whose rows that certify are seen through a representation. The last one is kept.
-func (c *Certified) view(in *Representation, log *logs.Log, threads int) (of *logs.Log, err error) {
+func (c *Learned) view(in *Representation, log *logs.Log, threads int) (of *logs.Log, err error) {
 	if s := &c.seen; s.in != in || s.log != log || s.view == nil {
 		s.in, s.log = in, log
 		s.view, err = in.View(log, c.Rows, threads)
@@ -581,10 +586,10 @@ func (c *Certified) view(in *Representation, log *logs.Log, threads int) (of *lo
 	return c.seen.view, err
 }
 
-func play(policy policies.Policy, shares []Share,
+func play(policy policies.Policy, components []Component,
 	view func(*Representation) (*logs.Log, error)) (certify.Policy, error) {
 	var all []certify.Policy
-	for _, s := range shares {
+	for _, s := range components {
 		log, err := view(s.In)
 		if err != nil {
 			return nil, err
@@ -602,7 +607,7 @@ func play(policy policies.Policy, shares []Share,
 			if err := pi(one, i); err != nil {
 				return err
 			}
-			floats.AddScaled(dst, shares[m].Weight, one)
+			floats.AddScaled(dst, components[m].Weight, one)
 		}
 		return nil
 	}, nil
@@ -610,7 +615,7 @@ func play(policy policies.Policy, shares []Share,
 
 // models are models of the reward for the doubly robust bounds, from the rows that taught the
 // policy, linear in its features. A policy that was learned as one is that one.
-func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Share,
+func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Component,
 	by candidate) ([]RewardModel, error) {
 	switch {
 	case log.Choices != nil && log.LoggedOnly(): // no bound can use them

@@ -73,18 +73,18 @@ func TestRecipe_FindsProductsOfFeaturesByLayers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		share[name] = bestShare(t, got.Shares[0].In, got.Posterior, fresh.X, best)
+		share[name] = bestShare(t, got.Components[0].In, got.Posterior, fresh.X, best)
 		truth := .2 + .6*share[name]
 		if g := got.Bounds.Reward(); g > truth || name == "layers" && g < truth-.15 {
 			t.Errorf("%s: %v is guaranteed of a policy that earns %v", name, g, truth)
 		}
-		if strings.HasPrefix(got.Learner, "layered ") != (h != nil) || (got.Shares[0].In != nil) != (h != nil) {
+		if strings.HasPrefix(got.Learner, "layered ") != (h != nil) || (got.Components[0].In != nil) != (h != nil) {
 			t.Errorf("%s: learned by %s", name, got.Learner)
 		}
 		if h == nil {
 			continue
 		}
-		layers, err := got.Shares[0].In.Layers()
+		layers, err := got.Components[0].In.Layers()
 		if err != nil || len(layers) != 1 || layers[0].Out() != 64 || got.Posterior.Dim != 64 {
 			t.Errorf("layers %d, %v", len(layers), err)
 		}

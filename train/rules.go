@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"opl/policies/features"
+	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/rules"
 )
@@ -25,7 +26,7 @@ type Rules struct {
 	Threads int
 	// Of, if not nil, are policies, drawn anew for every decision, that the tree is to play like, in place of
 	// learning from rewards: Γ[i, a] is the probability of a.
-	Of []Share
+	Of []Component
 
 	model *Direct // of r̂, which keeps what was chosen for it
 }
@@ -38,11 +39,11 @@ const (
 )
 
 // Learn learns a tree from some rows of a log with contexts and a fixed list of actions.
-func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool) (Share, error) {
+func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool) (Component, error) {
 	t := r.table(log, rows)
 	scores, err := r.scores(ctx, t, log)
 	if err != nil {
-		return Share{}, err
+		return Component{}, err
 	}
 	o := r.options(t)
 	if trial {
@@ -53,13 +54,13 @@ func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool
 	}
 	tree, err := rules.Learn(ctx, t.x, scores, t.k, o)
 	if err != nil {
-		return Share{}, fmt.Errorf("train: %w", err)
+		return Component{}, fmt.Errorf("train: %w", err)
 	}
 	theta := make([]float64, t.k*t.k)
 	for a := range t.k {
 		theta[a*t.k+a] = 1
 	}
-	return Share{1, theta, Layered([]features.Layer{{Trees: tree.Forest(t.x.Width, t.k)}})}, nil
+	return Component{1, theta, Layered([]features.Layer{{Trees: tree.Forest(t.x.Width, t.k)}})}, nil
 }
 
 // Surrogate is the tree that plays like pi does in some rows of a log that is encoded by e, pi [n×K] the
@@ -157,8 +158,6 @@ func (d *Direct) heldOut(ctx context.Context, t *table) ([]float64, error) {
 			floats.AddScaled(out[i*t.k:(i+1)*t.k], of.weight, scores)
 		})
 	})
-	for i, z := range out {
-		out[i] = 1 / (1 + math.Exp(-z))
-	}
+	certify.LogisticLink(out, out)
 	return out, err
 }

@@ -51,7 +51,7 @@ func TestRules_DistilPlaysAlike(t *testing.T) {
 	}
 	// a log that rewards nothing, of which only what the policy plays can be learned
 	blank := tableLog(3000, 5, 3, 2, func([]float64, int) float64 { return 0 })
-	second, err := (&Rules{Of: []Share{first}}).Learn(t.Context(), blank, allRows(blank.Len()), false)
+	second, err := (&Rules{Of: []Component{first}}).Learn(t.Context(), blank, allRows(blank.Len()), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,14 +20,14 @@ func (d *Direct) sample() int { return cmp.Or(d.first, firstSample) }
 // saturated returns the rows to learn from, of those that teach: evenly spaced ones, where four times as many rows
 // gained no more than a standard error on a fifth of the rows that none of them learned from; else all. It notes the
 // rewards by size, by importance weights, for people to see. Every row that teaches counts as one that taught.
-func (t *comparison) saturated(ctx context.Context, rows []int, best candidate, learned []Share) ([]int, error) {
+func (t *comparison) saturated(ctx context.Context, rows []int, best candidate, learned []Component) ([]int, error) {
 	if t.Direct == nil || len(rows) < 8*t.Direct.sample() || best.simple > 0 || best.name == "start" {
 		return rows, nil
 	}
 	cut := len(rows) * 4 / 5
 	first, held := t.Direct.sample(), evenly(rows[cut:], heldSample)
-	plays := func(s []Share) ([]float64, error) {
-		pi, err := (&Certified{Policy: t.policy, Shares: s, Rows: held}).Play(t.log, t.c.Threads)
+	plays := func(s []Component) ([]float64, error) {
+		pi, err := (&Learned{Policy: t.policy, Components: s, Rows: held}).Play(t.log, t.c.Threads)
 		if err != nil {
 			return nil, err
 		}

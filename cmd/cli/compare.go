@@ -227,6 +227,6 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 	if err != nil {
 		return cmp.Or(text(cmd.OutOrStdout()), err)
 	}
-	page := func() (html.Page, error) { return report.ShareRewards(recs, report.PageOptions{Library: lib}) }
+	page := func() (html.Page, error) { return report.RewardsPage(recs, report.PageOptions{Library: lib}) }
 	return conclusion{answer: compared{recs}, text: text, page: page}.write(cmd, f.format, &f.page)
 }

@@ -106,7 +106,7 @@ func (f *gridFlags) run(cmd *cobra.Command, lib library.Library, grids []namedGr
 	}
 	plan := whole
 	if shard.Of > 0 {
-		plan = experiment.Share(lib, whole, shard)
+		plan = experiment.ShardRuns(lib, whole, shard)
 		if !f.dry {
 			if err := experiment.WritePlan(f.dir, lib, whole, shard.Of); err != nil {
 				return err
@@ -202,7 +202,7 @@ func (f *gridFlags) writePage(cmd *cobra.Command, lib library.Library, recs []tr
 		planned[experiment.Key(r)] = true
 	}
 	recs = slices.DeleteFunc(recs, func(r train.Record) bool { return !planned[experiment.Key(r.Run)] })
-	page, err := report.Share(recs, report.PageOptions{Library: lib, Grid: f.own, Curves: f.curves})
+	page, err := report.GridPage(recs, report.PageOptions{Library: lib, Grid: f.own, Curves: f.curves})
 	if err != nil {
 		return err
 	}

@@ -209,13 +209,13 @@ func (e *Runner) recipe(ctx context.Context, t *Task, r train.Run, c train.Confi
 	s := out.Certificate.Statement()
 	rec.Certificate, rec.Seconds, rec.Learner = &s, out.Seconds, out.Learner
 	if t.Log.Lists != nil { // rows are slots below what the logging policy showed, and tell nothing of its own lists
-		return out.Posterior, out.Shares[0].In, nil
+		return out.Posterior, out.Components[0].In, nil
 	}
 	pi, err := out.Play(t.Log, c.Threads)
 	if err == nil {
 		rec.HeldOut, err = heldOut(t, pi, out.Rows)
 	}
-	return out.Posterior, out.Shares[0].In, err
+	return out.Posterior, out.Components[0].In, err
 }
 
 // heldOut evaluates a policy on rows of the log, whose labels are known.

@@ -21,9 +21,9 @@ import (
 // planFile stands beside the results of a shard and lists all runs of its grids, so that a merge knows what is missing.
 const planFile = "plan.json"
 
-// Share lists the runs of a plan that shard s has: a stretch of them, so that it makes few logs,
+// ShardRuns lists the runs of a plan that shard s has: a stretch of them, so that it makes few logs,
 // of about an equal share of the Work. Every run is of one shard, whatever is stored.
-func Share(lib library.Library, plan []train.Run, s logs.Shard) (share []train.Run) {
+func ShardRuns(lib library.Library, plan []train.Run, s logs.Shard) (share []train.Run) {
 	for i, of := range shards(lib, plan, s.Of) {
 		if of == s.Number {
 			share = append(share, plan[i])

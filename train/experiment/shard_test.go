@@ -32,7 +32,7 @@ func TestShare_CoversEveryRunOnce(t *testing.T) {
 	for _, of := range []int{1, 2, 7, 64, 10_000} {
 		next := 0
 		for i := range of {
-			share := experiment.Share(lib, plan, logs.Shard{Number: i + 1, Of: of})
+			share := experiment.ShardRuns(lib, plan, logs.Shard{Number: i + 1, Of: of})
 			for _, r := range share {
 				if experiment.Key(r) != experiment.Key(plan[next]) {
 					t.Fatalf("shard %d/%d has %s, not %s", i+1, of, experiment.Name(r), experiment.Name(plan[next]))

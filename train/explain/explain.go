@@ -98,7 +98,7 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 		return nil, errors.New("only a policy of a fixed list of actions, without features of theirs, is explained; what " +
 			"this one earns is told by an evaluation")
 	}
-	if err := cmp.Or(log.Propense(), judge.Usable()); err != nil {
+	if err := cmp.Or(log.RequirePropensities(), judge.Usable()); err != nil {
 		return nil, err
 	}
 	if _, err := log.Known(p.Inputs()); err != nil {

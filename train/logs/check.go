@@ -236,8 +236,8 @@ func (l *Log) Learnable() error {
 	return nil
 }
 
-// Propense reports, with what to do, that the propensities of rows are not known.
-func (l *Log) Propense() error {
+// RequirePropensities reports, with what to do, that the propensities of rows are not known.
+func (l *Log) RequirePropensities() error {
 	switch {
 	case l.Propensity != nil:
 		return nil
@@ -251,7 +251,7 @@ func (l *Log) Propense() error {
 
 // teaches reports weights that differ, and propensities of rows that are needed and not there.
 func (l *Log) teaches(propensities bool) error {
-	if err := l.Propense(); err != nil && propensities {
+	if err := l.RequirePropensities(); err != nil && propensities {
 		return fmt.Errorf("%s: %w", l.name(), err)
 	}
 	for i, w := range l.Weight {

@@ -97,7 +97,7 @@ func (c *Choices) subset(rows []int) *Choices {
 		return c
 	}
 	s := *c
-	s.First, s.Count, s.At = pick(c.First, rows), pick(c.Count, rows), pick(c.At, rows)
+	s.First, s.Count, s.At = Pick(c.First, rows), Pick(c.Count, rows), Pick(c.At, rows)
 	return &s
 }
 

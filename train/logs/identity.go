@@ -57,7 +57,7 @@ func (l *Log) Identity() (how string, keys []uint64) {
 // [propensity.RowSet], and stay the same in subsets of the log.
 func (l *Log) Hashes(rows []int) []uint64 {
 	_, keys := l.Identity()
-	return pick(keys, rows)
+	return Pick(keys, rows)
 }
 
 // Hash returns the hash of the content, the same in every format that holds the same rows.

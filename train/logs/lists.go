@@ -34,7 +34,7 @@ func (s *Lists) subset(rows []int) *Lists {
 		return nil
 	}
 	out := *s
-	out.Of, out.Slot = pick(s.Of, rows), pick(s.Slot, rows)
+	out.Of, out.Slot = Pick(s.Of, rows), Pick(s.Slot, rows)
 	return &out
 }
 
@@ -69,7 +69,7 @@ func (l *Log) takeLists(slots []int32, whole, joint bool) bool {
 	l.Lists = &Lists{Of: of, Slot: slots, Whole: whole}
 	if joint && l.Propensity != nil {
 		starts := l.Lists.Starts()
-		l.Lists.Joint, l.Propensity = pick(l.Propensity, starts[:len(starts)-1]), nil
+		l.Lists.Joint, l.Propensity = Pick(l.Propensity, starts[:len(starts)-1]), nil
 	}
 	group := make([]int32, len(of))
 	for i, list := range of {
@@ -112,7 +112,7 @@ func (l *Log) ByList(starts []int, cost, joint []float64, group []int32) *Log {
 	n := len(cost)
 	out := &Log{Actions: l.Actions, Action: make([]int32, n), Cost: cost, Propensity: joint, RewardMin: l.RewardMin,
 		RewardMax: l.RewardMax, Origin: l.Origin, source: l}
-	out.Weight, out.Time = pick(l.Weight, starts[:n]), pick(l.Time, starts[:n])
+	out.Weight, out.Time = Pick(l.Weight, starts[:n]), Pick(l.Time, starts[:n])
 	named := func(g int32) bool { return l.store != nil && int(g) < len(l.groups.ends) }
 	if slices.ContainsFunc(group, named) {
 		out.Group = group

@@ -225,7 +225,7 @@ func (l *Log) contexts() int {
 func (l *Log) Subset(rows []int) *Log {
 	s := *l
 	_, keys := l.Identity()
-	s.identity = pick(keys, rows)
+	s.identity = Pick(keys, rows)
 	if l.source != nil {
 		s.source = l.source.Subset(rows)
 	}
@@ -233,12 +233,12 @@ func (l *Log) Subset(rows []int) *Log {
 	for i, r := range rows {
 		s.Rows[i] = l.Context(r)
 	}
-	s.Keys, s.Action, s.Cost = pick(l.Keys, rows), pick(l.Action, rows), pick(l.Cost, rows)
-	s.Propensity, s.Weight, s.Time, s.Group, s.Logger = pick(l.Propensity, rows), pick(l.Weight, rows), pick(l.Time,
-		rows), pick(l.Group, rows), pick(l.Logger, rows)
+	s.Keys, s.Action, s.Cost = Pick(l.Keys, rows), Pick(l.Action, rows), Pick(l.Cost, rows)
+	s.Propensity, s.Weight, s.Time, s.Group, s.Logger = Pick(l.Propensity, rows), Pick(l.Weight, rows), Pick(l.Time,
+		rows), Pick(l.Group, rows), Pick(l.Logger, rows)
 	s.Outcomes = slices.Clone(l.Outcomes)
 	for i := range s.Outcomes {
-		s.Outcomes[i].Values = pick(s.Outcomes[i].Values, rows)
+		s.Outcomes[i].Values = Pick(s.Outcomes[i].Values, rows)
 	}
 	s.Choices, s.Lists, s.Numbers = l.Choices.subset(rows), l.Lists.subset(rows), l.Numbers.subset(rows)
 	if k := l.K(); l.Propensities != nil && !l.Sets() {
@@ -296,8 +296,8 @@ func Every(n int) []int {
 	return rows
 }
 
-// pick returns the elements of some rows, nil of nil.
-func pick[T any](column []T, rows []int) []T {
+// Pick returns the elements of some rows, nil of nil.
+func Pick[T any](column []T, rows []int) []T {
 	if column == nil {
 		return nil
 	}

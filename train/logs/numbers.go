@@ -212,7 +212,7 @@ func (n *Numbers) subset(rows []int) *Numbers {
 	if n == nil {
 		return nil
 	}
-	return &Numbers{n.Of, pick(n.Value, rows), pick(n.Density, rows), pick(n.Transform, rows)}
+	return &Numbers{n.Of, Pick(n.Value, rows), Pick(n.Density, rows), Pick(n.Transform, rows)}
 }
 
 // into returns the log with other bins and the same atoms, or more.

@@ -111,7 +111,7 @@ func prepare(log *logs.Log, targets []Target, o Options) (*evaluation, error) {
 	if err := provenance.Required(log, o.Gamma, o.Requirements); err != nil {
 		return nil, err
 	}
-	if err := log.Propense(); err != nil {
+	if err := log.RequirePropensities(); err != nil {
 		return nil, fmt.Errorf("ope: %w", err)
 	}
 	t, err := newSample(log, o.Delta)

@@ -142,7 +142,7 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 	if err := log.Check(); err != nil {
 		return Result{}, err
 	}
-	slots := log.Propense() // without joint ones, too
+	slots := log.RequirePropensities() // without joint ones, too
 	if slots != nil && !log.Lists.Jointly() {
 		return Result{}, fmt.Errorf("ope: %w", slots)
 	}

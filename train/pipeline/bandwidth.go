@@ -12,6 +12,7 @@ import (
 
 	"opl/policies/propensity"
 	"opl/train"
+	"opl/train/certify"
 	"opl/train/library"
 	"opl/train/logs"
 )
@@ -64,7 +65,7 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 	rows := [2][]int{l.teaching[:middle], l.teaching[middle:]}
 	var rewards [2]func(row int) []float64
 	for f := range rows {
-		if rewards[f], err = l.rewards(ctx, l.rows, rows[f]); err != nil {
+		if rewards[f], err = l.rewards(ctx, l.encoded, rows[f]); err != nil {
 			return nil, o, k, fmt.Errorf("%d bins: %w", most, err)
 		}
 	}
@@ -100,7 +101,7 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 // rewards learns a model of the rewards of actions from some rows.
 func (l *learning) rewards(ctx context.Context, log *logs.Log, rows []int) (func(row int) []float64, error) {
 	var scores func(row int) []float64
-	if l.table() {
+	if l.narrow() {
 		direct := train.Direct{Encoder: l.encoder, Threads: runtime.GOMAXPROCS(0)}
 		s, err := direct.Learn(ctx, log, rows)
 		if err != nil {
@@ -119,10 +120,8 @@ func (l *learning) rewards(ctx context.Context, log *logs.Log, rows []int) (func
 		scores = log.Scorers(theta)()
 	}
 	return func(row int) []float64 {
-		r := slices.Clone(scores(row))
-		for a, s := range r {
-			r[a] = 1 / (1 + math.Exp(-s))
-		}
+		r := make([]float64, log.K())
+		certify.LogisticLink(r, scores(row))
 		return r
 	}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/train"
+	"opl/train/logs"
 	"opl/train/provenance"
 )
 
@@ -55,7 +56,7 @@ func (l *learning) divide() error {
 		})
 	}
 	if len(open) < n {
-		teach, rest = pick(open, teach), pick(open, rest)
+		teach, rest = logs.Pick(open, teach), logs.Pick(open, rest)
 	}
 	l.teaching = append(l.teaching, teach...)
 	for _, i := range teach {
@@ -174,7 +175,7 @@ func (l *learning) raiseShare(teach, open []int) error {
 	if l.log.Choices != nil {
 		return nil
 	}
-	e, err := l.log.FitEncoder(pick(open, teach), l.scaling())
+	e, err := l.log.FitEncoder(logs.Pick(open, teach), l.scaling())
 	if err != nil {
 		return err
 	}
@@ -231,5 +232,5 @@ func (l *learning) columns(rows []int) SplitBy {
 	if len(rows) == l.log.Len() {
 		return SplitBy{IDs: keys, Group: units, Time: l.log.Time}
 	}
-	return SplitBy{IDs: pick(keys, rows), Group: pick(units, rows), Time: pick(l.log.Time, rows)}
+	return SplitBy{IDs: logs.Pick(keys, rows), Group: logs.Pick(units, rows), Time: logs.Pick(l.log.Time, rows)}
 }

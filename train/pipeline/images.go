@@ -63,21 +63,17 @@ func ExportTest(path string, t *experiment.Task) error {
 // ExportLogging returns the logging policy of such a log, for which it was learned
 // from images that the log does not have.
 func ExportLogging(t *experiment.Task) (*policyfile.File, error) {
-	e := features.Encoder{Names: pixelNames(t), Unit: true}
-	for range e.Names {
-		e.Scale = append(e.Scale, 1)
-	}
-	encoder, err := features.New(e)
+	names := pixelNames(t)
+	ones := slices.Repeat([]float64{1}, len(names))
+	encoder, err := features.New(features.Encoder{Names: names, Scale: ones, Unit: true})
 	if err != nil {
 		return nil, err
 	}
-	return &policyfile.File{Actions: classNames(t), RewardMax: 1, Created: train.ThisVersion(),
+	return &policyfile.File{Actions: logs.Numbered(t.Data.Classes), RewardMax: 1, Created: train.ThisVersion(),
 		History: policyfile.History{Known: true, DataHash: t.Data.Hash},
 		Components: []policyfile.Component{{Weight: 1, Kind: policyfile.Softmax, Encoder: encoder,
 			Weights: matrix(t.Prior.Mean, t.Data.Classes)}}}, nil
 }
-
-func classNames(t *experiment.Task) []string { return logs.Numbered(t.Data.Classes) }
 
 func pixelNames(t *experiment.Task) (names []string) {
 	for i := range t.Data.Train.Dim() {
@@ -95,7 +91,7 @@ type imageWriter struct {
 
 func writeImages(path string, t *experiment.Task, write func(*imageWriter) error) error {
 	names := pixelNames(t)
-	out, err := logs.Create(path, logs.WriterOptions{Actions: classNames(t), Names: names})
+	out, err := logs.Create(path, logs.WriterOptions{Actions: logs.Numbered(t.Data.Classes), Names: names})
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func TestLearn_FromAFileEqualsFromMemory(t *testing.T) {
 	p := policy(t, got)
 	file := earns(t, p, task.Data.Test)
 	used := features.Encoder{Names: got.File.Components[0].Encoder.Names, Scale: got.File.Components[0].Encoder.Scale, Unit: true}
-	seen, err := want.Shares[0].In.Of(chosen{task.Data.Test, columnsOf(used.Names)}, 1)
+	seen, err := want.Components[0].In.Of(chosen{task.Data.Test, columnsOf(used.Names)}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,7 @@ const mostTrades = 8
 // traded returns the log with the reward (r + Σ_k λ_k r_k)/(1 + Σ_k λ_k) in place of r. r_k are the outcomes
 // that have a requirement, scaled to [0, 1] and better when larger. A missing outcome counts as the worst.
 func traded(log *logs.Log, outcomes []*logs.Beside, lambda []float64) *logs.Log {
-	out := *log
-	out.Cost = make([]float64, log.Len())
-	total := 1.
+	cost, total := make([]float64, log.Len()), 1.
 	for _, l := range lambda {
 		total += l
 	}
@@ -33,8 +31,15 @@ func traded(log *logs.Log, outcomes []*logs.Beside, lambda []float64) *logs.Log 
 		for k, b := range outcomes {
 			c += lambda[k] * b.Cost[i]
 		}
-		out.Cost[i] = max(-1, c/total)
+		cost[i] = max(-1, c/total)
 	}
+	return withCost(log, cost)
+}
+
+// withCost returns the log with other costs.
+func withCost(log *logs.Log, cost []float64) *logs.Log {
+	out := *log
+	out.Cost = cost
 	return &out
 }
 
@@ -68,9 +73,7 @@ func (l *learning) trade(ctx context.Context, lib library.Library) error {
 	for k, r := range named {
 		l.out.Training.Traded[r.Name] += best[k]
 	}
-	rows := *l.rows
-	rows.Cost = traded(l.log, outcomes, best).Cost
-	l.rows = &rows
+	l.encoded = withCost(l.encoded, traded(l.log, outcomes, best).Cost)
 	return nil
 }
 
@@ -91,7 +94,7 @@ func (l *learning) weigh(ctx context.Context, lib library.Library, outcomes []*l
 	most, step, grew := math.Inf(-1), 4., true
 	one, other, failed := Split(cmp.Or(l.out.Training.Split, Random), 0.5, l.o.Seed+1, len(l.teaching),
 		l.columns(l.teaching))
-	halves := [2][]int{pick(l.teaching, one), pick(l.teaching, other)}
+	halves := [2][]int{logs.Pick(l.teaching, one), logs.Pick(l.teaching, other)}
 	for range mostTrades {
 		log, logged := traded(l.log, outcomes, lambda), make([]float64, l.log.Len())
 		for h := range halves {
@@ -150,18 +153,6 @@ func (l *learning) prospect(logged []float64, rows []int, share float64) (chance
 	chances, _ = provenance.Chances(l.log, pi, rows, len(l.certifying), cmp.Or(l.o.Settings.Delta, 0.05),
 		l.o.Requirements)
 	return chances, gain
-}
-
-// pick returns the elements of a column at some places, nil of nil.
-func pick[T any](column []T, places []int) []T {
-	if column == nil {
-		return nil
-	}
-	out := make([]T, len(places))
-	for i, p := range places {
-		out[i] = column[p]
-	}
-	return out
 }
 
 // learnAndPlay learns a policy from some rows, and writes to logged its probabilities of what was done in others.

@@ -92,9 +92,7 @@ func learn(ctx context.Context, lib library.Library, log *logs.Log, o Options, k
 	}
 	l.out.Training.Seconds = time.Since(begin).Seconds()
 	if len(o.Requirements) > 0 { // what is said is of the reward itself
-		rows := *l.rows
-		rows.Cost = log.Cost
-		l.rows = &rows
+		l.encoded = withCost(l.encoded, log.Cost)
 	}
 	if err := l.estimate(); err != nil {
 		return nil, err
@@ -140,12 +138,12 @@ type learning struct {
 	teaching, certifying []int
 	chunks               [][]int // of the rows that certify
 	encoder              *features.Encoder
-	items                *features.Items    // of actions with features, or sets; nil: none
-	rows                 *logs.Log          // encoded
-	prior                policies.Prior     // where learning starts
-	start                []train.Share      // what plays, if it has a file
-	layers               []features.Layer   // that objectives' policies are linear in
-	parts                []*train.Certified // of the recipe's mixture, with their weights
+	items                *features.Items   // of actions with features, or sets; nil: none
+	encoded              *logs.Log         // the log, encoded
+	prior                policies.Prior    // where learning starts
+	start                []train.Component // what plays, if it has a file
+	layers               []features.Layer  // that objectives' policies are linear in
+	parts                []*train.Learned  // of the recipe's mixture, with their weights
 	weights              []float64
 	out                  *Learned
 }
@@ -166,7 +164,7 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	if err := l.judge.Usable(); err != nil {
 		return nil, err
 	}
-	if err := log.Propense(); err != nil {
+	if err := log.RequirePropensities(); err != nil {
 		return nil, err
 	}
 	if log.LoggedOnly() {
@@ -197,8 +195,8 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	l.config.Progress = o.Progress
 	if h := l.config.Representation; h != nil {
 		params := &objectives.Params{Dtype: tensor.Float64}
-		if _, err = params.Width(h, l.rows.Dim()); err == nil {
-			_, err = params.FeatureLayers(h, l.rows.Dim())
+		if _, err = params.Width(h, l.encoded.Dim()); err == nil {
+			_, err = params.FeatureLayers(h, l.encoded.Dim())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("representation %s: %w", cmp.Or(run.Representation, "of the recipe"), err)
@@ -238,7 +236,7 @@ func (l *learning) startFrom(f *policyfile.Policy) error {
 			"left out", n-known, n)
 	}
 	for _, c := range f.File().Components {
-		if l.start = append(l.start, train.Share{Weight: c.Weight, Theta: slices.Concat(c.Weights...),
+		if l.start = append(l.start, train.Component{Weight: c.Weight, Theta: slices.Concat(c.Weights...),
 			In: train.Layered(c.Layers)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder,
 			last.Encoder) || !reflect.DeepEqual(c.Items, last.Items) {
 			l.start = nil // the last alone
@@ -246,7 +244,7 @@ func (l *learning) startFrom(f *policyfile.Policy) error {
 		}
 	}
 	if l.start == nil {
-		l.start = []train.Share{{Weight: 1, Theta: slices.Concat(last.Weights...), In: train.Layered(last.Layers)}}
+		l.start = []train.Component{{Weight: 1, Theta: slices.Concat(last.Weights...), In: train.Layered(last.Layers)}}
 	}
 	if l.layers = last.Layers; !l.objective.Recipe || l.layers == nil {
 		l.prior.Mean = slices.Concat(last.Weights...)
@@ -290,21 +288,21 @@ func (l *learning) encode() (err error) {
 	if err != nil {
 		return err
 	}
-	if l.rows, err = l.log.Encode(l.encoder); err != nil {
+	if l.encoded, err = l.log.Encode(l.encoder); err != nil {
 		return err
 	}
 	if l.items != nil {
-		if l.rows, err = l.rows.EncodeItems(l.items); err != nil {
+		if l.encoded, err = l.encoded.EncodeItems(l.items); err != nil {
 			return err
 		}
 	}
 	if !l.objective.Recipe && l.layers != nil {
-		if l.rows.X, err = logs.Through(l.rows.X, l.layers, runtime.GOMAXPROCS(0)); err != nil {
+		if l.encoded.X, err = logs.Through(l.encoded.X, l.layers, runtime.GOMAXPROCS(0)); err != nil {
 			return err
 		}
 	}
-	l.rows.X = logs.Hold(l.rows.X, room)
-	if l.prior.Taught = propensity.NewRowSet(l.rows.Hashes(l.teaching)); len(l.teaching) == 0 {
+	l.encoded.X = logs.Hold(l.encoded.X, room)
+	if l.prior.Taught = propensity.NewRowSet(l.encoded.Hashes(l.teaching)); len(l.teaching) == 0 {
 		l.prior.Fixed = true // no row of this log had a part in the file, see divide
 	}
 	l.out.Training.Teaching, l.out.Training.Certifying = len(l.teaching), len(l.certifying)
@@ -316,7 +314,7 @@ func (l *learning) certifier() (*provenance.Judge, error) {
 	if !l.family.HasPosterior() && !l.objective.Recipe || l.log.Estimated || l.log.Unrewarded > 0 {
 		return nil, nil
 	}
-	return l.judge.Of(l.rows)
+	return l.judge.Of(l.encoded)
 }
 
 // own is how often an action must have been logged to have a row of its own, 0: none has.
@@ -349,24 +347,24 @@ const mostColumns = 512
 // leastLayered is how many rows a table needs for layers to be a candidate that nobody asked for.
 const leastLayered = 30_000
 
-// table reports that the log is narrow enough for models of the reward by [train.Direct].
-func (l *learning) table() bool {
+// narrow reports that the log is narrow enough for models of the reward by [train.Direct].
+func (l *learning) narrow() bool {
 	if l.o.Learners != nil && !l.rulesAlone() && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
 		return false
 	}
-	return l.log.Choices == nil && l.rows.Dim() <= mostColumns && l.log.K() <= 100
+	return l.log.Choices == nil && l.encoded.Dim() <= mostColumns && l.log.K() <= 100
 }
 
 // recipe learns by [train.Recipe], whose mixture it certifies.
 func (l *learning) recipe(ctx context.Context) error {
 	t, c := &l.out.Training, l.config
-	w := newWatch(l.rows, l.teaching, l.o.Seed, math.Inf(-1))
+	w := newWatch(l.encoded, l.teaching, l.o.Seed, math.Inf(-1))
 	softmax := w.epoch(policies.Softmax{})
 	c.Epoch = func(p train.Epoch) bool { return !strings.HasSuffix(p.Stage, "prior") || softmax(p) }
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
 	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Start: l.start,
 		LayerRate: t.LayerRate, Learners: l.o.Learners}
-	if l.table() {
+	if l.narrow() {
 		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 		if l.o.Settings.Representation == "" {
 			r.Direct.Layers = leastLayered
@@ -383,7 +381,7 @@ func (l *learning) recipe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	got, err := r.LearnChunks(ctx, judge, l.rows, c, l.chunks)
+	got, err := r.LearnChunks(ctx, judge, l.encoded, c, l.chunks)
 	if err != nil {
 		return err
 	}
@@ -406,21 +404,21 @@ func (l *learning) viewThrough(r *train.Representation, rows []int) (err error) 
 	if l.layers, err = r.Layers(); err != nil {
 		return err
 	}
-	l.rows, err = r.View(l.rows, rows, runtime.GOMAXPROCS(0))
+	l.encoded, err = r.View(l.encoded, rows, runtime.GOMAXPROCS(0))
 	return err
 }
 
 // represent learns a representation on the rows that teach, for a posterior on the others.
 func (l *learning) represent(ctx context.Context, c *train.Config) error {
 	t := &l.out.Training
-	in, prior, err := train.Represent(ctx, l.rows, l.teaching, *c, t.LayerRate)
+	in, prior, err := train.Represent(ctx, l.encoded, l.teaching, *c, t.LayerRate)
 	if err == nil {
 		err = l.viewThrough(in, nil)
 	}
 	if err != nil {
 		return err
 	}
-	l.rows.X = logs.Hold(l.rows.X, room)
+	l.encoded.X = logs.Hold(l.encoded.X, room)
 	c.Representation, c.Prior = nil, prior
 	if t.Learner = "likelihood"; l.o.Prior == ZeroPrior {
 		c.Prior.Mean = make([]float64, len(prior.Mean))
@@ -441,7 +439,7 @@ func (l *learning) fit(ctx context.Context) error {
 	case c.Representation != nil: // learning starts at zero
 		c.Prior.Mean = nil
 	case l.o.Prior == LearnedPrior:
-		learned, name, err := train.LearnPrior(ctx, l.rows, l.teaching, c)
+		learned, name, err := train.LearnPrior(ctx, l.encoded, l.teaching, c)
 		if err != nil {
 			return err
 		}
@@ -456,11 +454,11 @@ func (l *learning) fit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	search := train.Search{Log: l.rows, Rows: l.certifying, Judge: judge, Options: certify.Options{Delta: c.Delta,
+	search := train.Search{Log: l.encoded, Rows: l.certifying, Judge: judge, Options: certify.Options{Delta: c.Delta,
 		Gamma: l.o.Gamma, Seed: c.Seed, Threads: runtime.GOMAXPROCS(0)}}
 	var watches []*watch // by scale
 	best, res, _, err := search.FitScales(ctx, c, scales, func(c *train.Config) func(*train.Result) {
-		w := newWatch(l.rows, l.certifying, l.o.Seed, l.o.MinESS)
+		w := newWatch(l.encoded, l.certifying, l.o.Seed, l.o.MinESS)
 		watches = append(watches, w)
 		c.Epoch = w.epoch(c.Policy)
 		return func(res *train.Result) {
@@ -499,12 +497,12 @@ func (l *learning) estimate() (err error) {
 	case said != nil && l.log.Lists != nil: // of lists, and not of slots below what the logging policy showed
 		t.Estimate = said.Estimate
 	case l.parts == nil:
-		t.Estimate = certify.SelfNormalized(certify.Logged(out.Policy, out.Posterior, l.rows,
-			few(l.rows, l.certifying)))
+		t.Estimate = certify.SelfNormalized(certify.Logged(out.Policy, out.Posterior, l.encoded,
+			few(l.encoded, l.certifying)))
 	case said != nil && len(l.o.Requirements) == 0 && said.Estimate.Rows == len(l.certifying): // all of which it played
 		t.Estimate = said.Estimate
 	default:
-		t.Estimate, err = estimateParts(l.parts, l.rows)
+		t.Estimate, err = estimateParts(l.parts, l.encoded)
 	}
 	return err
 }
@@ -521,7 +519,7 @@ func few(log *logs.Log, rows []int) []int {
 }
 
 // estimateParts is what the rows that certify say of the recipe's mixture, each of its own part.
-func estimateParts(parts []*train.Certified, log *logs.Log) (certify.Estimate, error) {
+func estimateParts(parts []*train.Learned, log *logs.Log) (certify.Estimate, error) {
 	var pi, pi0, cost []float64
 	all := make([]float64, log.MostOptions())
 	for _, p := range parts {
@@ -583,8 +581,8 @@ func (l *learning) makeFile() (err error) {
 	t, out, parts, weights := &l.out.Training, l.out, l.parts, l.weights
 	if parts == nil {
 		q := out.Posterior
-		parts, weights = []*train.Certified{{Posterior: q, Rows: l.certifying,
-			Shares: []train.Share{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
+		parts, weights = []*train.Learned{{Posterior: q, Rows: l.certifying,
+			Components: []train.Component{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
 	}
 	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried,
 		Loggers: l.o.Loggers}
@@ -606,9 +604,9 @@ func (l *learning) makeFile() (err error) {
 		q := p.Posterior
 		for _, m := range p.Models {
 			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: len(f.Components) +
-				len(p.Shares) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
+				len(p.Components) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
 		}
-		for _, s := range p.Shares {
+		for _, s := range p.Components {
 			c := policyfile.Component{Weight: weights[k] * s.Weight, Kind: t.Policy, Sigma: q.Sigma,
 				Encoder: l.encoder, Items: l.items, Weights: matrix(s.Theta, q.Actions)}
 			if c.Layers, err = s.In.Layers(); err != nil {

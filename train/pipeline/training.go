@@ -31,8 +31,8 @@ type Training struct {
 	Seconds   float64 `json:"seconds"`   // that learning took
 	// Snapshots are those of tables that the log was, by their URLs without what opens the catalogue.
 	Snapshots []string `json:"snapshots,omitempty"`
-	// Divisions of a range of numbers that there was a choice among: that of the largest value less a third of its error
-	// is taken.
+	// Divisions of a range of numbers that there was a choice among: that of the largest value less 0.4 of its error is
+	// taken.
 	Divisions []Division `json:"divisions,omitempty"`
 	// Traded are the weights λ beside the reward's 1 of outcomes that something is required of, in what was learned.
 	Traded map[string]float64 `json:"traded,omitempty"`

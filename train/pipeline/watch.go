@@ -39,7 +39,7 @@ func newWatch(log *logs.Log, rows []int, seed uint64, least float64) *watch {
 	if most := max(1000, min(mostWatched, 100_000_000/log.MostOptions())); len(rows) > most {
 		some := train.Stream(seed, "effective sample size").Perm(len(rows))[:most]
 		slices.Sort(some)
-		w.rows = pick(rows, some)
+		w.rows = logs.Pick(rows, some)
 		w.scale = float64(len(rows)) / float64(most)
 	}
 	return w

@@ -94,7 +94,7 @@ func (j *Judge) Admits() error {
 	case j.log.Unrewarded > 0:
 		return withhold("%s", NoRewards(j.log.Unrewarded))
 	case j.log.Propensity == nil && !j.log.Lists.Jointly():
-		return withhold("%v", j.log.Propense())
+		return withhold("%v", j.log.RequirePropensities())
 	case w != nil && slices.Min(w) != slices.Max(w):
 		return withhold("rows have different weights, and a guarantee needs identically distributed rows")
 	}

@@ -49,7 +49,7 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 	case of.Whole && (out.Assume == certify.Cascade || out.Assume == certify.Varied):
 		return nil, out.Certifiable()
 	case log.Propensity == nil && (of.Joint == nil || out.Assume != certify.NoAssumption):
-		return nil, fmt.Errorf("setting assume %s: %w", out.Assume, log.Propense())
+		return nil, fmt.Errorf("setting assume %s: %w", out.Assume, log.RequirePropensities())
 	}
 	out.Starts, out.Pi, out.Pi0, out.Cost = of.Starts(), logged, log.Propensity, log.Cost
 	if out.Pi0 == nil { // only their product counts

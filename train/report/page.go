@@ -193,7 +193,6 @@ func encodeJSON(w io.Writer, x any) error {
 	return e.Encode(x)
 }
 
-// writeVerdicts writes a line for every comparison of every verdict.
 // sections are what report.md and the page to share both say: the verdicts, the figures with their numbers, the grid.
 func (p *page) sections() (all []html.Section) {
 	if p.verdicts != nil {
@@ -437,9 +436,9 @@ func (p *page) runs() html.Section {
 	return html.Section{Title: "Data and settings of the runs", Tables: []html.Table{t}}
 }
 
-// Share makes a page of what WriteAll writes about records: figures, their points, the
+// GridPage makes a page of what WriteAll writes about records: figures, their points, the
 // verdicts on the paper's conclusions, or the grid where it is one's own. Errors: no records.
-func Share(recs []train.Record, o PageOptions) (html.Page, error) {
+func GridPage(recs []train.Record, o PageOptions) (html.Page, error) {
 	p, err := newPage(recs, &o)
 	if err != nil {
 		return html.Page{}, err
@@ -483,9 +482,9 @@ const (
 	curvesNote = "Objective and terms are means over an epoch's minibatches."
 )
 
-// ShareRewards makes a page of what Write writes about records, with the terms of objectives and bounds.
+// RewardsPage makes a page of what Write writes about records, with the terms of objectives and bounds.
 // Errors: no records.
-func ShareRewards(recs []train.Record, o PageOptions) (html.Page, error) {
+func RewardsPage(recs []train.Record, o PageOptions) (html.Page, error) {
 	o.Grid = "-" // draw all of them as one
 	p, err := newPage(recs, &o)
 	if err != nil {

@@ -112,7 +112,7 @@ func (d Figure) size() (w, h vg.Length) {
 	return w, h + 4
 }
 
-// Encode draws the figure in a format of [Formats]; dpi is of PNG.
+// Encode draws the figure as png, svg or pdf; dpi is of PNG.
 func (d Figure) Encode(format string, dpi int) ([]byte, error) {
 	w, h := d.size()
 	return render(format, w, h, dpi, d.paint)

@@ -248,7 +248,7 @@ func binsFigure(t pipeline.Training) html.Figure {
 	}
 	p.Curves = []figure.Curve{c}
 	return html.Figure{Caption: "The reward of the best policy of each number of bins, by rows that teach, and its " +
-		"standard error on as many rows as certify. The largest reward less its error is taken.",
+		"standard error on as many rows as certify. The largest reward less 0.4 of its error is taken.",
 		Figure: figure.Figure{Name: "bins", Panels: [][]*figure.Panel{{p}},
 			Legends: []figure.Legend{{Entries: []figure.Entry{{Label: c.Name, Style: c.Style}}}}}}
 }
