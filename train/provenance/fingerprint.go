@@ -10,6 +10,7 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/train/internal/keys"
+	"opl/train/logs"
 )
 
 // # Rows known again
@@ -226,42 +227,85 @@ func (j *Judge) known(all []policyfile.Fingerprints, out []bool) string {
 
 // bet is log e, and what says most; whose says what the fingerprints are of.
 func (j *Judge) bet(all []policyfile.Fingerprints, out []bool, whose string) (e float64, says string) {
-	names := j.actions()
-	var bets []float64 // log e of each
-	most := 0.
-	for _, w := range all {
-		keys, from := j.keysOf(w)
-		of := make(map[uint64]uint64, len(w.Keys))
-		for _, k := range w.Keys {
-			of[k>>24] = k & split
+	sums, says := told(j.bets([][]policyfile.Fingerprints{all}, out)[0], whose)
+	if j.partial != nil {
+		j.partial.Bets = append(j.partial.Bets, sums)
+	}
+	return meanExp(sums), says
+}
+
+// wager is what bets come to that rows are those of fingerprints of one kind.
+type wager struct {
+	on         policyfile.Fingerprints
+	sums       []float64 // log e by stake
+	met, agree int       // rows of which there is a fingerprint, and those with its action
+}
+
+// bets bets, for each list of fingerprints, that rows which are not out are those of the list. It hashes rows once for
+// each kind, however many lists there are.
+func (j *Judge) bets(lists [][]policyfile.Fingerprints, out []bool) [][]*wager {
+	type kind struct {
+		digits, decimals, run int
+		time                  bool
+	}
+	type known struct {
+		by     *wager
+		action uint64
+	}
+	all, names := make([][]*wager, len(lists)), j.actions()
+	var kinds []kind
+	of := map[kind][]*wager{}
+	for l, list := range lists {
+		for _, w := range list {
+			k, by := kind{w.Digits, w.Decimals, w.Run, w.Time}, &wager{on: w, sums: make([]float64, len(stakes))}
+			if of[k] == nil {
+				kinds = append(kinds, k)
+			}
+			all[l], of[k] = append(all[l], by), append(of[k], by)
 		}
-		sums := make([]float64, len(stakes))
-		met, agree := 0, 0
-		for i := from; i < len(keys); i++ {
-			action, ok := of[keys[i]>>24]
-			if !ok || out[i] {
+	}
+	for _, k := range kinds {
+		rows, from := j.keysOf(of[k][0].on)
+		keys := map[uint64][]known{}
+		for _, by := range of[k] {
+			for _, key := range by.on.Keys { // of a list the last with a key counts
+				at := keys[key>>24]
+				if n := len(at); n > 0 && at[n-1].by == by {
+					at = at[:n-1]
+				}
+				keys[key>>24] = append(at, known{by, key & split})
+			}
+		}
+		for i := from; i < len(rows); i++ {
+			if out[i] {
 				continue
 			}
-			met++
-			odds := 0.
-			if names[j.log.Action[i]]&split == action {
-				odds = 1 / (j.log.Propensity[i] * max(1, j.found.Gamma))
-				agree++
-			}
-			for s, stake := range stakes {
-				sums[s] += math.Log1p(stake * (odds - 1))
+			for _, w := range keys[rows[i]>>24] {
+				odds := 0.
+				if w.by.met++; names[j.log.Action[i]]&split == w.action {
+					odds = 1 / (j.log.Propensity[i] * max(1, j.found.Gamma))
+					w.by.agree++
+				}
+				for s, stake := range stakes {
+					w.by.sums[s] += math.Log1p(stake * (odds - 1))
+				}
 			}
 		}
-		bets = append(bets, sums...)
-		if best := slices.Max(sums); best > most {
-			most, says = best, fmt.Sprintf("%d rows of this log have %s of %s, and %d of them its action", met,
-				what(w), whose, agree)
+	}
+	return all
+}
+
+// told puts together what bets on a list of fingerprints come to, and says which of them tells most.
+func told(bets []*wager, whose string) (sums []float64, says string) {
+	most := 0.
+	for _, w := range bets {
+		sums = append(sums, w.sums...)
+		if best := slices.Max(w.sums); best > most {
+			most, says = best, fmt.Sprintf("%d rows of this log have %s of %s, and %d of them its action", w.met,
+				what(w.on), whose, w.agree)
 		}
 	}
-	if j.partial != nil {
-		j.partial.Bets = append(j.partial.Bets, bets)
-	}
-	return meanExp(bets), says
+	return sums, says
 }
 
 // meanExp is the logarithm of the mean of exponentials.
@@ -290,10 +334,22 @@ func what(w policyfile.Fingerprints) string {
 }
 
 // contents hashes context, action and cost of each row, the same in every log.
-func (j *Judge) contents() []uint64 {
-	x, names := j.log.ContextHashes(), j.actions()
-	out := make([]uint64, j.log.Len())
-	for i, a := range j.log.Action {
+func (j *Judge) contents() []uint64 { return j.content(j.log.ContextHashes(), j.log.Len()) }
+
+// start is contents of the first n rows at most; nil if there are no contexts.
+func (j *Judge) start(n int) []uint64 {
+	n = min(n, j.log.Len())
+	x := j.log.RoundedHashes(nil, logs.Every(n), true)
+	if x == nil {
+		return nil
+	}
+	return j.content(x, n)
+}
+
+// content hashes the first n rows, of which x are the hashes of contexts.
+func (j *Judge) content(x []uint64, n int) []uint64 {
+	names, out := j.actions(), make([]uint64, n)
+	for i, a := range j.log.Action[:n] {
 		if out[i] = keys.Mix(names[a] + keys.Mix(math.Float64bits(j.log.Cost[i]))); x != nil {
 			out[i] = keys.Mix(out[i] + x[i])
 		}

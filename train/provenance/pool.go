@@ -185,11 +185,17 @@ func (ps Pool) lasting(ctx context.Context, out, taught [][]bool) (rows [][]int,
 		}
 	}
 	delete(tainted, "")
-	seen, ended := map[uint64]bool{}, map[string]bool{}
+	twins, err := ps.twins(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	shared, seen, ended := ps.shared(), map[uint64]bool{}, map[string]bool{}
 	again, back, open := 0, 0, 0
 	var fingerprints [][]policyfile.Fingerprints
+	var starts [][]uint64
 	for k, j := range ps {
-		double, same := make([]bool, j.log.Len()), j.begins(ps[:k])
+		starts = append(starts, j.start(prefix))
+		double, same := make([]bool, j.log.Len()), ps.begins(k, starts)
 		var kept []int
 		last, start := "", 0
 		for i := range j.log.Len() {
@@ -199,7 +205,7 @@ func (ps Pool) lasting(ctx context.Context, out, taught [][]bool) (rows [][]int,
 				last, start = g, len(kept)
 			}
 			double[i] = i < same
-			if j.log.HasIDs() {
+			if j.log.HasIDs() && shared.Has(j.log.Keys[i]) {
 				double[i] = double[i] || seen[j.log.Keys[i]]
 				seen[j.log.Keys[i]] = true
 			}
@@ -222,11 +228,11 @@ func (ps Pool) lasting(ctx context.Context, out, taught [][]bool) (rows [][]int,
 			kept = kept[:start]
 		}
 		rows, twice = append(rows, kept), append(twice, double)
-		for b, before := range ps[:k] {
-			if err := ctx.Err(); err != nil {
-				return nil, nil, nil, err
-			}
-			if err := j.repeated(before, fingerprints[b], double); err != nil {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, nil, err
+		}
+		for b, bets := range j.bets(fingerprints, double) {
+			if err := j.repeated(ps[b], bets, twins[b], twins[k], double); err != nil {
 				return nil, nil, nil, j.in(several, err)
 			}
 		}
@@ -279,45 +285,81 @@ func (j *Judge) groupOf() func(i int) string {
 	}
 }
 
-// begins is the number of rows at the beginning of the log that begin an earlier one, too, where ids
-// do not tell them apart.
-func (j *Judge) begins(before []*Judge) (most int) {
-	for _, b := range before {
-		same := j == b || b.log.Path() != "" && j.log.Path() == b.log.Path()
-		if !same && (j.log.HasIDs() && b.log.HasIDs() || j.log.ContextHashes() == nil) {
+// shared holds the ids that more than one row has, whatever logs the rows are of.
+func (ps Pool) shared() keys.Filter {
+	var ids [][]uint64
+	for _, j := range ps {
+		if j.log.HasIDs() {
+			ids = append(ids, j.log.Keys)
+		}
+	}
+	_, shared := keys.Sharing(ids...)
+	return shared
+}
+
+// begins is the number of rows at the beginning of log k that begin an earlier one, too, where ids do not tell them
+// apart; starts are the contents of the first rows of both.
+func (ps Pool) begins(k int, starts [][]uint64) (most int) {
+	j := ps[k]
+	for b, before := range ps[:k] {
+		same := j == before || before.log.Path() != "" && j.log.Path() == before.log.Path()
+		if !same && (j.log.HasIDs() && before.log.HasIDs() || len(starts[k]) < prefix ||
+			!slices.Equal(starts[b], starts[k])) {
 			continue
 		}
-		x, y, n := j.contents(), b.contents(), 0
+		x, y, n := j.contents(), before.contents(), 0
 		for n < min(len(x), len(y)) && x[n] == y[n] {
 			n++
 		}
-		if same || n >= prefix {
-			most = max(most, n)
-		}
+		most = max(most, n)
 	}
 	return most
 }
 
-// repeated reports, as a *Withheld, rows of an earlier log among those that are not out.
-func (j *Judge) repeated(before *Judge, by []policyfile.Fingerprints, out []bool) error {
+// twin is a row whose context, action and reward another log may have, too.
+type twin struct {
+	content uint64
+	row     int
+}
+
+// twins are those of each log in which no context comes twice.
+func (ps Pool) twins(ctx context.Context) ([][]twin, error) {
+	contents := make([][]uint64, len(ps))
+	for k, j := range ps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if x := j.log.ContextHashes(); len(ps) > 1 && x != nil && keys.Again(x) == 0 {
+			contents[k] = j.contents()
+		}
+	}
+	_, shared := keys.Sharing(contents...)
+	twins := make([][]twin, len(ps))
+	for k, of := range contents {
+		for i, c := range of {
+			if shared.Has(c) {
+				twins[k] = append(twins[k], twin{c, i})
+			}
+		}
+	}
+	return twins, nil
+}
+
+// repeated reports, as a *Withheld, rows of an earlier log among those that are not out: by bets on its fingerprints,
+// or by twins.
+func (j *Judge) repeated(before *Judge, bets []*wager, its, own []twin, out []bool) error {
 	const which = "%s: rows of one file are in another, and under other ids, or without, it is not seen which; " +
 		"give each row once, and log a decision_id"
 	name := strings.TrimSuffix(before.named(true), ": ")
-	if e, says := j.bet(by, out, "a row of "+name); e >= -math.Log(falseAlarm) {
+	if sums, says := told(bets, "a row of "+name); meanExp(sums) >= -math.Log(falseAlarm) {
 		return withhold(which, says)
 	}
-	distinct := func(x []uint64) bool {
-		return keys.Again(x) == 0
-	}
-	if x, y := j.log.ContextHashes(), before.log.ContextHashes(); x == nil || y == nil || !distinct(x) || !distinct(y) {
-		return nil
-	}
 	has, n := map[uint64]bool{}, 0
-	for _, c := range before.contents() {
-		has[c] = true
+	for _, t := range its {
+		has[t.content] = true
 	}
-	for i, c := range j.contents() {
-		if has[c] && !out[i] {
+	for _, t := range own {
+		if has[t.content] && !out[t.row] {
 			n++
 		}
 	}

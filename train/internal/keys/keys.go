@@ -91,27 +91,37 @@ func (f *Filter) Has(h uint64) bool {
 	return f.bits[b/64]>>(b%64)&1 != 0
 }
 
-// Repeated returns the keys that come more than once, each as often as it comes, in their order, among a few that
-// do not.
-func Repeated(keys []uint64) (some []uint64) {
-	seen := NewFilter(len(keys))
-	twice := Filter{make([]uint64, len(seen.bits)), seen.shift}
-	for _, k := range keys {
-		b := Mix(k) >> seen.shift
-		bit := uint64(1) << (b % 64)
-		twice.bits[b/64] |= seen.bits[b/64] & bit
-		seen.bits[b/64] |= bit
-	}
+// Repeated returns the keys of lists that come more than once, each as often as it comes, in their order, among a few
+// that do not.
+func Repeated(lists ...[]uint64) (some []uint64) {
 	n := 0
-	for _, k := range keys {
-		if twice.Has(k) {
-			n++
+	for _, keys := range lists {
+		n += len(keys)
+	}
+	seen := NewFilter(n)
+	twice := Filter{make([]uint64, len(seen.bits)), seen.shift}
+	for _, keys := range lists {
+		for _, k := range keys {
+			b := Mix(k) >> seen.shift
+			bit := uint64(1) << (b % 64)
+			twice.bits[b/64] |= seen.bits[b/64] & bit
+			seen.bits[b/64] |= bit
+		}
+	}
+	n = 0
+	for _, keys := range lists {
+		for _, k := range keys {
+			if twice.Has(k) {
+				n++
+			}
 		}
 	}
 	some = make([]uint64, 0, n)
-	for _, k := range keys {
-		if twice.Has(k) {
-			some = append(some, k)
+	for _, keys := range lists {
+		for _, k := range keys {
+			if twice.Has(k) {
+				some = append(some, k)
+			}
 		}
 	}
 	Sort(some)
@@ -156,9 +166,9 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Sharing finds the contexts that more than one row has, and of how many rows they are, in their order.
-func Sharing(contexts []uint64) (sizes []int, shared Filter) {
-	sorted := Repeated(contexts)
+// Sharing finds the contexts that more than one row of logs has, and of how many rows they are, in their order.
+func Sharing(contexts ...[]uint64) (sizes []int, shared Filter) {
+	sorted := Repeated(contexts...)
 	var twice []uint64
 	for from, to := 0, 0; from < len(sorted); from = to {
 		for to = from + 1; to < len(sorted) && sorted[to] == sorted[from]; to++ {
