@@ -2,6 +2,7 @@ package logs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -29,16 +30,44 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 	return collect(&Options{Actions: actions}, decisions)
 }
 
+// Gather makes the log that [Collect] makes of the decisions that next returns one by one, and nil after the last. Rows
+// lie in a temporary file, in the folder or where there is room, so that they may be larger than memory. All rows have
+// weight 1; grouped says that some have a group. Close the log.
+func Gather(ctx context.Context, folder string, actions []string, grouped bool, next func() *Decision) (_ *Log,
+	err error) {
+	b, err := newBuilder("log", folder, &Options{Actions: actions}, &memory{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if err := b.beginCache(nil, folder, 0); err != nil {
+		return nil, err
+	}
+	return b.collect(ctx, &collected{lines: &lines{}, actions: actions, take: next, grouped: grouped},
+		func(names []string) (*Log, error) { return b.save(cacheHeader{}, names) })
+}
+
 // collect makes a log in memory by options.
 func collect(o *Options, decisions []Decision) (*Log, error) {
 	b, err := newBuilder("log", "", o, &memory{})
 	if err != nil {
 		return nil, err
 	}
-	r := &collected{lines: &lines{}, actions: o.Actions, left: decisions, weighted: !alike(decisions, 0) &&
-		!alike(decisions, 1),
-		grouped: slices.ContainsFunc(decisions, func(d Decision) bool { return d.Group != "" })}
-	if err := b.fill(context.Background(), r); err != nil {
+	at := -1
+	take := func() *Decision {
+		if at++; at >= len(decisions) {
+			return nil
+		}
+		return &decisions[at]
+	}
+	return b.collect(context.Background(), &collected{lines: &lines{}, actions: o.Actions, take: take,
+		weighted: !alike(decisions, 0) && !alike(decisions, 1),
+		grouped:  slices.ContainsFunc(decisions, func(d Decision) bool { return d.Group != "" })}, b.inMemory)
+}
+
+// collect reads decisions, and makes the log of them.
+func (b *builder) collect(ctx context.Context, from *collected, log func(names []string) (*Log, error)) (*Log, error) {
+	if err := b.fill(ctx, from); err != nil {
 		return nil, err
 	}
 	names, err := b.finish()
@@ -46,7 +75,7 @@ func collect(o *Options, decisions []Decision) (*Log, error) {
 		return nil, err
 	}
 	b.Notes = nil // of actions and columns that the caller gave
-	return b.inMemory(names)
+	return log(names)
 }
 
 // alike reports that all weights are w.
@@ -54,20 +83,19 @@ func alike(decisions []Decision, w float64) bool {
 	return !slices.ContainsFunc(decisions, func(d Decision) bool { return d.Weight != w })
 }
 
-// collected reads decisions in memory.
+// collected reads decisions one by one.
 type collected struct {
 	*lines            // none
 	actions           []string
-	left              []Decision
+	take              func() *Decision // nil after the last
 	weighted, grouped bool
 }
 
 func (c *collected) next(b *builder) error {
-	if len(c.left) == 0 {
+	d, r := c.take(), &b.row
+	if d == nil {
 		return io.EOF
 	}
-	d, r := &c.left[0], &b.row
-	c.left = c.left[1:]
 	switch {
 	case d.Offered != nil:
 		if err := c.offers(b, d); err != nil {

@@ -66,6 +66,20 @@ func TestCollect_GivesTheLogOfAFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			sameLog(t, l, file)
+			if rows := decisionsOf(l); alike(rows, 1) {
+				grouped := slices.ContainsFunc(rows, func(d Decision) bool { return d.Group != "" })
+				all, err := Gather(t.Context(), t.TempDir(), file.Actions, grouped, func() (d *Decision) {
+					if len(rows) > 0 {
+						d, rows = &rows[0], rows[1:]
+					}
+					return d
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer all.Close()
+				sameLog(t, all, file)
+			}
 			if err := l.Check(); err != nil || l.Path() != "" {
 				t.Errorf("%q: %v", l.Path(), err)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -103,7 +104,7 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 		return c, err
 	}
 	on.Notes = append(on.Notes, notes...)
-	together, err := ps.inspect(p.Actions(), twice)
+	together, err := ps.inspect(ctx, p.Actions(), twice)
 	if err != nil {
 		return c, err
 	}
@@ -372,59 +373,19 @@ func (j *Judge) repeated(before *Judge, bets []*wager, its, own []twin, out []bo
 
 // inspect is what the inspection of all rows, each once, finds, as far as it speaks of files
 // whose logging policies differ. What refutes their propensities is an error.
-func (ps Pool) inspect(actions []string, twice [][]bool) (inspect.Report, error) {
-	found := inspect.Report{Gamma: math.Inf(1)}
+func (ps Pool) inspect(ctx context.Context, actions []string, twice [][]bool) (found inspect.Report, err error) {
+	found.Gamma = math.Inf(1)
 	for _, j := range ps { // what all are known up to
 		found.Gamma = min(found.Gamma, max(1, j.found.Gamma))
 	}
 	if len(ps) == 1 {
 		return found, nil
 	}
-	has := func(of func(l *logs.Log) bool) bool {
-		return !slices.ContainsFunc(ps, func(j *Judge) bool { return !of(j.log) })
-	}
-	all, ids := has(func(l *logs.Log) bool { return !l.LoggedOnly() }), has((*logs.Log).HasIDs)
-	times := has(func(l *logs.Log) bool { return l.Time != nil })
-	var rows []logs.Decision
-	catalogue := false
-	for k, j := range ps {
-		log := j.log
-		if log.Choices == nil {
-			var err error
-			if log, err = log.WithActions(actions); err != nil {
-				return found, j.in(true, err)
-			}
-		} else if catalogue = !log.Sets(); catalogue && !slices.Equal(log.Actions, ps[0].log.Actions) {
-			return found, j.in(true, errors.New("its catalogue is another than the first log's"))
-		} else {
-			actions = log.Actions
-		}
-		for i := range log.Len() {
-			if twice[k][i] {
-				continue
-			}
-			var d logs.Decision
-			log.Decision(i, &d)
-			d.Weight = 1
-			if !all {
-				d.Propensities = nil
-			}
-			if !ids {
-				d.ID = ""
-			}
-			if !times {
-				d.Time = time.Time{}
-			}
-			rows = append(rows, d)
-		}
-	}
-	log, err := logs.Collect(actions, rows)
+	log, err := ps.together(ctx, actions, twice)
 	if err != nil {
 		return found, err
 	}
-	if catalogue {
-		log.Choices = &logs.Choices{}
-	}
+	defer func() { err = errors.Join(err, log.Close()) }()
 	r := inspect.Within(log, found.Gamma)
 	found.Gamma = r.Gamma
 	for _, f := range r.Findings {
@@ -437,4 +398,60 @@ func (ps Pool) inspect(actions []string, twice [][]bool) (inspect.Report, error)
 		}
 	}
 	return found, nil
+}
+
+// together is one log of all rows, each once, with what all logs say of them. Close it.
+func (ps Pool) together(ctx context.Context, actions []string, twice [][]bool) (*logs.Log, error) {
+	has := func(of func(l *logs.Log) bool) bool {
+		return !slices.ContainsFunc(ps, func(j *Judge) bool { return !of(j.log) })
+	}
+	all, ids := has(func(l *logs.Log) bool { return !l.LoggedOnly() }), has((*logs.Log).HasIDs)
+	times := has(func(l *logs.Log) bool { return l.Time != nil })
+	catalogue, grouped := false, false
+	named := make([]*logs.Log, len(ps))
+	for k, j := range ps {
+		if named[k] = j.log; j.log.Choices == nil {
+			var err error
+			if named[k], err = j.log.WithActions(actions); err != nil {
+				return nil, j.in(true, err)
+			}
+		} else if catalogue = !j.log.Sets(); catalogue && !slices.Equal(j.log.Actions, ps[0].log.Actions) {
+			return nil, j.in(true, errors.New("its catalogue is another than the first log's"))
+		} else {
+			actions = j.log.Actions
+		}
+		for i, g := range j.log.Group {
+			grouped = grouped || g >= 0 && !twice[k][i]
+		}
+	}
+	k, i := 0, -1
+	var d logs.Decision
+	next := func() *logs.Decision {
+		for i++; k < len(ps); i++ {
+			if i == len(twice[k]) {
+				k, i = k+1, -1
+				continue
+			} else if twice[k][i] {
+				continue
+			}
+			named[k].Decision(i, &d)
+			d.Weight = 1
+			if !all {
+				d.Propensities = nil
+			}
+			if !ids {
+				d.ID = ""
+			}
+			if !times {
+				d.Time = time.Time{}
+			}
+			return &d
+		}
+		return nil
+	}
+	log, err := logs.Gather(ctx, filepath.Dir(ps[0].log.Path()), actions, grouped, next)
+	if err == nil && catalogue {
+		log.Choices = &logs.Choices{}
+	}
+	return log, err
 }

@@ -111,6 +111,8 @@ func TestPool_CertifiesLogsTogether(t *testing.T) {
 	same("some without ids", certifies("some without ids", files(a, slices.Concat(bare(a), bare(b))), 2*n), both)
 	same("both grew, without ids", certifies("both grew, without ids", files(slices.Concat(bare(a), bare(b[:500])), slices.Concat(bare(a), bare(b[500:]))), 2*n), both)
 	refuses("a file twice, under other ids", files(a, copied(a, "")), "rows of one file are in another")
+	refuses("the second of three, under other ids", files(a, b, copied(b, "")), "rows of one file are in another")
+	refuses("five rows of the second of three, without ids", files(bare(a), bare(b), slices.Concat(bare(c), bare(b[500:505]))), "5 rows have the context, action and reward of rows of a log")
 	refuses("a part of one, without ids", files(bare(a), slices.Concat(bare(b), bare(a[500:]))), "rows of one file are in another")
 	refuses("five rows of one, without ids", files(bare(a), slices.Concat(bare(b), bare(a[500:505]))), "5 rows have the context, action and reward of rows of a log")
 	refuses("under other ids, rounded", files(a, slices.Concat(b, copied(a, "%.5g"))), "rows of one file are in another")
