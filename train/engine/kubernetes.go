@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -111,6 +112,7 @@ func (c cluster) meta(name string) object {
 
 // job is a Job that runs opl with args.
 func (c cluster) job(name string, args []string, spec object) (object, error) {
+	args = slices.Clone(args) // those of the caller stay
 	for i := range args {
 		args[i] = strings.ReplaceAll(strings.ReplaceAll(args[i], "$", "$$"), Index, "$(JOB_COMPLETION_INDEX)")
 	}

@@ -11,7 +11,6 @@ import (
 	"math"
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"opl/graph/kernel"
 	"opl/policies"
@@ -21,6 +20,8 @@ import (
 	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/provenance"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Runner runs configurations on labelled data sets turned into logs.
@@ -326,53 +327,47 @@ func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, re
 	for _, r := range runs {
 		left[keyOf(r)]++
 	}
-	type result struct {
-		i   int
-		rec train.Record
-		err error
-	}
-	results := make(chan result)
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range max(1, e.Jobs) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(runs) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				progress := func(p train.Progress) {
-					if e.Progress != nil {
-						e.Progress(i, p)
-					}
-				}
-				rec, err := e.Do(ctx, runs[i], progress)
-				results <- result{i, rec, err}
-			}
-		})
-	}
-	go func() { workers.Wait(); close(results) }()
-
 	var (
+		group   errgroup.Group
+		ended   sync.Mutex
 		stopped error // by done
 		failed  []error
 	)
-	for r := range results {
-		e.mu.Lock()
-		if k := keyOf(runs[r.i]); left[k] > 1 {
-			left[k]--
-		} else {
-			delete(e.tasks, k)
-		}
-		e.mu.Unlock()
-		if ctx.Err() != nil && errors.Is(r.err, ctx.Err()) {
-			continue
-		}
-		if r.err != nil {
-			r.err = fmt.Errorf("%s: %w", Name(runs[r.i]), r.err)
-			failed = append(failed, r.err)
-		}
-		if err := done(r.i, r.rec, r.err); err != nil && stopped == nil {
-			stopped = err
-			cancel()
-		}
+	group.SetLimit(max(1, e.Jobs))
+	for i, r := range runs {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			rec, err := e.Do(ctx, r, func(p train.Progress) {
+				if e.Progress != nil {
+					e.Progress(i, p)
+				}
+			})
+			ended.Lock()
+			defer ended.Unlock()
+			e.mu.Lock()
+			if k := keyOf(r); left[k] > 1 {
+				left[k]--
+			} else {
+				delete(e.tasks, k)
+			}
+			e.mu.Unlock()
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return nil
+			}
+			if err != nil {
+				err = fmt.Errorf("%s: %w", Name(r), err)
+				failed = append(failed, err)
+			}
+			if err := done(i, rec, err); err != nil && stopped == nil {
+				stopped = err
+				cancel()
+			}
+			return nil
+		})
 	}
+	_ = group.Wait() // failed has the errors
 	if len(failed) > 1 {
 		failed[0] = fmt.Errorf("%d of %d runs failed, the first: %w", len(failed), len(runs), failed[0])
 	}

@@ -62,13 +62,10 @@ func (s system) primal(mean []float64, at func(f int) []float64) error {
 	moments := make([]*regress.Moments, folds) // Σ φφᵀ, Σ φr and Σ φ
 	part, y := make([][]float64, folds), make([][]float64, folds)
 	for f := range folds {
-		var err error
-		if moments[f], err = regress.NewMoments(regress.Matrix{Width: d}, nil, 2, nil); err != nil {
-			return err
-		}
+		moments[f] = regress.NewMoments(d, 2)
 	}
 	add := func(f int) {
-		moments[f].AddRows(regress.Matrix{Width: d, Data: part[f]}, y[f])
+		moments[f].AddRows(regress.Matrix{Width: d, Data: part[f]}, y[f], nil)
 		part[f], y[f] = part[f][:0], y[f][:0]
 	}
 	phi := make([]float64, d)
@@ -84,10 +81,7 @@ func (s system) primal(mean []float64, at func(f int) []float64) error {
 		add(f)
 	}
 	for f := range folds {
-		others, err := regress.NewMoments(regress.Matrix{Width: d}, nil, 2, nil)
-		if err != nil {
-			return err
-		}
+		others := regress.NewMoments(d, 2)
 		for g := range folds {
 			if g != f {
 				others.Add(moments[g])

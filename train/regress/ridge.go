@@ -15,22 +15,13 @@ type Moments struct {
 	k     int
 }
 
-// NewMoments sums up rows of x, with outputs y [n×k] and weights w; nil: all 1.
-func NewMoments(x Matrix, y []float64, k int, w []float64) (*Moments, error) {
-	n, d := x.Len(), x.Dim()
-	if d == 0 || k < 0 || len(y) != n*k || w != nil && len(w) != n {
-		return nil, fmt.Errorf("regress: %d values of %d outputs and %d weights for %d rows of %d features",
-			len(y), k, len(w), n, d)
-	}
-	m := &Moments{Gram: mat.NewSymDense(d, nil), Right: make([]float64, k*d), k: k}
-	m.rows(x, y, w)
-	return m, nil
+// NewMoments returns the sums of no rows, of d > 0 features and k outputs.
+func NewMoments(d, k int) *Moments {
+	return &Moments{Gram: mat.NewSymDense(d, nil), Right: make([]float64, k*d), k: k}
 }
 
-// AddRows adds rows of weight 1, as if they had been with those before.
-func (m *Moments) AddRows(x Matrix, y []float64) { m.rows(x, y, nil) }
-
-func (m *Moments) rows(x Matrix, y, w []float64) {
+// AddRows adds rows of x, with outputs y [n×k] and weights w; nil: all 1.
+func (m *Moments) AddRows(x Matrix, y, w []float64) {
 	n, d, k := x.Len(), x.Dim(), m.k
 	root := make([]float64, 0, min(n, BlockRows)*d) // √ω x
 	for from := 0; from < n; from += BlockRows {
@@ -91,10 +82,13 @@ func (m *Moments) Solve(penalties []float64) ([]float64, error) {
 
 // Ridge fits k outputs y [n×k] by ridge regression: θ [k×d] of the least Σ_i ω_i (y_ia − x_iᵀθ_a)² + Σ_j λ_j θ_aj².
 func Ridge(x Matrix, y []float64, k int, w, penalties []float64) ([]float64, error) {
-	m, err := NewMoments(x, y, k, w)
-	if err != nil {
-		return nil, err
+	n, d := x.Len(), x.Dim()
+	if d == 0 || k < 0 || len(y) != n*k || w != nil && len(w) != n {
+		return nil, fmt.Errorf("regress: %d values of %d outputs and %d weights for %d rows of %d features",
+			len(y), k, len(w), n, d)
 	}
+	m := NewMoments(d, k)
+	m.AddRows(x, y, w)
 	return m.Solve(penalties)
 }
 

@@ -107,18 +107,9 @@ func (e evaluation) weights() error {
 			k = fmt.Sprintf("%.2f", p.Tail)
 		}
 		d := logs.Places(p.MeanWeightSE)
-		rows = append(
-			rows,
-			[]string{
-				p.Name,
-				fmt.Sprintf("%.0f", p.ESS),
-				fmt.Sprintf("%.*f (%.*f)", d, p.MeanWeight, d, p.MeanWeightSE),
-				fmt.Sprintf("%.3g", p.Largest),
-				fmt.Sprintf("%.2g %%", 100*p.Share),
-				k,
-				fmt.Sprintf("%.2g %%", 100*p.Uncovered),
-			},
-		)
+		rows = append(rows, []string{p.Name, fmt.Sprintf("%.0f", p.ESS),
+			fmt.Sprintf("%.*f (%.*f)", d, p.MeanWeight, d, p.MeanWeightSE), fmt.Sprintf("%.3g", p.Largest),
+			fmt.Sprintf("%.2g %%", 100*p.Share), k, fmt.Sprintf("%.2g %%", 100*p.Uncovered)})
 	}
 	fmt.Fprintln(e.w)
 	return e.table([]string{"policy", "ESS", "mean w (s.e.)", "largest", "its share", "tail k", "uncovered"}, rows)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -260,51 +261,38 @@ func learningFigure(t pipeline.Training) html.Figure {
 		stage string
 		scale float64
 	}
-	var order []key
-	value, worth := map[key]*figure.Curve{}, map[key]*figure.Curve{}
-	last, epoch := key{}, 0
-	again, seen, stages := map[key]int{}, map[key]bool{}, map[key]string{}
-	for _, p := range t.Curve {
-		k := key{p.Stage, p.Scale}
-		if seen[k] && (k != last || p.Epoch <= epoch) { // the stage of another chunk
-			again[k]++
-		}
-		seen[k], last, epoch = true, k, p.Epoch
-		if again[k] > 0 {
-			k.stage = fmt.Sprintf("%s %d", k.stage, again[k]+1)
-		}
-		if value[k] == nil {
-			s := figure.Category(len(order))
-			s.Marker = figure.NoMarker
-			name := k.stage
-			if k.scale != 0 {
-				name = strings.TrimPrefix(fmt.Sprintf("%s, prior scale %.3g", name, k.scale), ", ")
-			}
-			if name == "" {
-				name = "training"
-			}
-			value[k], worth[k] = &figure.Curve{Name: name, Style: s}, &figure.Curve{Name: name, Style: s}
-			order, stages[k] = append(order, k), p.Stage
-		}
-		value[k].Add(float64(p.Epoch), float64(p.Objective), math.NaN(), math.NaN(), "")
-		worth[k].Add(float64(p.Epoch), p.Effective, math.NaN(), math.NaN(), "")
-	}
+	var last key
+	epoch, seen := 0, map[key]int{}
 	objectives := map[string]*figure.Panel{}
 	effective := &figure.Panel{Title: "rows that the weights are worth", X: "epoch", Whole: true}
 	panels := []*figure.Panel{effective}
 	var legend figure.Legend
-	for _, k := range order {
-		of := objectives[stages[k]]
+	for _, p := range t.Curve {
+		k, of := key{p.Stage, p.Scale}, objectives[p.Stage]
 		if of == nil {
-			of = &figure.Panel{Title: strings.TrimSuffix("objective of "+stages[k], " of "), X: "epoch", Whole: true}
-			objectives[stages[k]], panels = of, append(panels, of)
+			of = &figure.Panel{Title: strings.TrimSuffix("objective of "+p.Stage, " of "), X: "epoch", Whole: true}
+			objectives[p.Stage], panels = of, append(panels, of)
 		}
-		of.Curves, effective.Curves = append(of.Curves, *value[k]), append(effective.Curves, *worth[k])
-		legend.Entries = append(legend.Entries, figure.Entry{Label: value[k].Name, Style: value[k].Style})
+		if seen[k] == 0 || k != last || p.Epoch <= epoch { // also the stage of another chunk
+			name := p.Stage
+			if seen[k]++; seen[k] > 1 {
+				name = fmt.Sprintf("%s %d", name, seen[k])
+			}
+			if p.Scale != 0 {
+				name = strings.TrimPrefix(fmt.Sprintf("%s, prior scale %.3g", name, p.Scale), ", ")
+			}
+			c := figure.Curve{Name: cmp.Or(name, "training"), Style: figure.Category(len(legend.Entries))}
+			c.Marker = figure.NoMarker
+			of.Curves, effective.Curves = append(of.Curves, c), append(effective.Curves, c)
+			legend.Entries = append(legend.Entries, figure.Entry{Label: c.Name, Style: c.Style})
+		}
+		last, epoch = k, p.Epoch
+		of.Curves[len(of.Curves)-1].Add(float64(p.Epoch), float64(p.Objective), math.NaN(), math.NaN(), "")
+		effective.Curves[len(effective.Curves)-1].Add(float64(p.Epoch), p.Effective, math.NaN(), math.NaN(), "")
 	}
 	f := html.Figure{Caption: "Learning: the objective and the rows that the weights are worth, by epoch. " +
 		"Objectives of different learners cannot be compared."}
-	if len(order) > 0 {
+	if legend.Entries != nil {
 		f.Figure = figure.Figure{Name: "learning", Panels: slices.Collect(slices.Chunk(panels, 2)),
 			Legends: []figure.Legend{legend}, OwnY: true}
 	}
