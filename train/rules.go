@@ -78,11 +78,11 @@ func Surrogate(ctx context.Context, log *logs.Log, e *features.Encoder, rows []i
 }
 
 // Scores are doubly robust estimates Γ [n×K] of the rewards of all actions, see [Rules], in some rows of a log that
-// is encoded by e; with many features in some of them alone: of those that it returns.
+// is encoded by e; of very many, or with many features, in some of them alone, evenly spaced, which it returns.
 func Scores(ctx context.Context, log *logs.Log, e *features.Encoder, rows []int,
 	threads int) ([]float64, []int, error) {
 	r := &Rules{Encoder: e, Threads: threads}
-	t := r.table(log, rows)
+	t := r.table(log, evenly(rows, mostRuleRows))
 	scores, err := r.scores(ctx, t, log)
 	return scores, t.rows, err
 }

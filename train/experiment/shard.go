@@ -188,17 +188,20 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 		for _, l := range s.lines {
 			key := Key(l.rec.Run)
 			first, twice := all[key]
-			switch {
-			case !twice:
+			if !twice {
 				all[key] = l
 				continue
-			case !sameResult(first.rec, l.rec):
+			}
+			if !sameResult(first.rec, l.rec) {
 				return fmt.Errorf("merge: %s: %s has another result than in %s%s: take one out, or run it again", l,
 					Name(l.rec.Run), first, apart(first.rec, l.rec))
-			case preferred(l.rec, first.rec):
-				l.rec.Seconds = cmp.Or(l.rec.Seconds, first.rec.Seconds)
-				all[key] = l
 			}
+			kept, other := first, l
+			if preferred(l.rec, first.rec) {
+				kept, other = l, first
+			}
+			kept.rec.Seconds = cmp.Or(kept.rec.Seconds, other.rec.Seconds)
+			all[key] = kept
 			m.Repeats++
 		}
 		return nil

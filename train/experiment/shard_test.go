@@ -1,6 +1,7 @@
 package experiment_test
 
 import (
+	"slices"
 	"testing"
 
 	"opl/train"
@@ -9,8 +10,33 @@ import (
 	"opl/train/logs"
 )
 
+// A folder of an older crash may lack the seconds of a run that another folder has, too.
+func TestMerge_KeepsTheSecondsOfEitherFolder(t *testing.T) {
+	_, recs := records(t, 0)
+	known, lost := recs[1], recs[1]
+	known.Seconds, lost.Seconds = 7, 0
+	var dirs []string
+	for _, r := range []train.Record{lost, known} {
+		dirs = append(dirs, t.TempDir())
+		s := open(t, dirs[len(dirs)-1])
+		add(t, s, r)
+		s.Close()
+	}
+	for range 2 {
+		out, m, err := experiment.Merge(dirs, t.TempDir(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := out.Records(); len(got) != 1 || got[0].Seconds != 7 || m.Repeats != 1 {
+			t.Errorf("%d records, %v seconds, %d repeats", len(got), got[0].Seconds, m.Repeats)
+		}
+		out.Close()
+		slices.Reverse(dirs)
+	}
+}
+
 // Every run of the paper is of one shard, in the order of the plan, and shards have about equal work.
-func TestShare_CoversEveryRunOnce(t *testing.T) {
+func TestShardRuns_CoverEveryRunOnce(t *testing.T) {
 	lib := library.Standard()
 	var plan []train.Run
 	for _, f := range experiment.Figures() {

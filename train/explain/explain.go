@@ -82,7 +82,7 @@ type Segment struct {
 	rows    []int    // of the log
 }
 
-// mostColumns is how many columns are permuted, and mostPermuted in how many rows.
+// mostColumns is how many columns are permuted, and mostPermuted in how many rows, evenly spaced: a log may be sorted.
 const (
 	mostColumns  = 100
 	mostPermuted = 4_000
@@ -115,7 +115,6 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 		e.note("rows that had a part in the policy judge it, and flatter it: %s", why)
 		e.rows = logs.Every(log.Len())
 	}
-	e.Judged = len(e.rows)
 	encoder, err := log.FitEncoder(nil, logs.Scaling{Kind: "robust", Intercept: true})
 	if err == nil {
 		e.x, err = read(log, encoder)
@@ -130,11 +129,10 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 		return nil, err
 	}
 	threads := runtime.GOMAXPROCS(0)
-	var used []int
-	if e.scores, used, err = train.Scores(ctx, e.log, encoder, e.rows, threads); err != nil {
+	if e.scores, e.rows, err = train.Scores(ctx, e.log, encoder, e.rows, threads); err != nil {
 		return nil, err
 	}
-	e.rows = used
+	e.Judged = len(e.rows)
 	plays, err := provenance.Plays(p, log)
 	if err != nil {
 		return nil, err
@@ -215,9 +213,10 @@ func (m *moments) se() float64 {
 func (e *Explanation) permute(ctx context.Context, threads int) error {
 	inputs, k := e.policy.Inputs(), e.policy.Len()
 	n := min(len(e.rows), mostPermuted)
-	x := make([][]float64, n) // what the policy reads
+	x, at := make([][]float64, n), make([]int, n) // what the policy reads, and of which of the rows
 	for i := range x {
-		x[i] = e.x.of(inputs, e.rows[i])
+		at[i] = i * len(e.rows) / n
+		x[i] = e.x.of(inputs, e.rows[at[i]])
 	}
 	var columns []string
 	places := map[string][]int{}
@@ -246,7 +245,7 @@ func (e *Explanation) permute(ctx context.Context, threads int) error {
 			if err := e.policy.PropensitiesOf(pi, other); err != nil {
 				return err
 			}
-			loss.add(e.span * (e.value(e.pi[i*k:(i+1)*k], i) - e.value(pi, i)))
+			loss.add(e.span * (e.value(e.pi[at[i]*k:(at[i]+1)*k], at[i]) - e.value(pi, at[i])))
 		}
 		e.Importance[c] = Column{column, loss.mean(), loss.se()}
 		return nil

@@ -42,8 +42,20 @@ func mean(age float64, country, a int) float64 {
 
 func world(t *testing.T, n int, seed uint64, full bool) *logs.Log {
 	t.Helper()
+	return collect(t, decisions(n, seed, full))
+}
+
+func collect(t *testing.T, all []logs.Decision) *logs.Log {
+	t.Helper()
+	l, err := logs.Collect([]string{"a", "b", "c"}, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func decisions(n int, seed uint64, full bool) (all []logs.Decision) {
 	r := rand.New(rand.NewPCG(seed, 11))
-	var all []logs.Decision
 	for i := range n {
 		age, country := float64(18+r.IntN(60)), r.IntN(4)
 		a, pi := r.IntN(4), []float64{.5, .25, .25}
@@ -60,11 +72,7 @@ func world(t *testing.T, n int, seed uint64, full bool) *logs.Log {
 		}
 		all = append(all, d)
 	}
-	l, err := logs.Collect([]string{"a", "b", "c"}, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return all
 }
 
 // policy plays what is best in three of the countries, and was learned from no log; scored says that it is none of
@@ -114,6 +122,20 @@ func gain(country int) (g float64) {
 		}
 	}
 	return g
+}
+
+// The first half of the log has European rows alone, in which countries make no difference.
+func TestPolicy_MeasuresColumnsAllOverASortedLog(t *testing.T) {
+	all := decisions(2*mostPermuted+1000, 3, true)
+	slices.SortStableFunc(all, func(a, b logs.Decision) int { return strings.Compare(a.Context[1].Name, b.Context[1].Name) })
+	log := collect(t, all)
+	e, err := Policy(t.Context(), policy(t, false), log, provenance.New(log), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(e.Importance, func(c Column) bool { return c.Name == "country" }); e.Importance[i].Loss < .01 {
+		t.Errorf("importance %+v", e.Importance)
+	}
 }
 
 func TestPolicy_SaysWhatItDoes(t *testing.T) {
