@@ -179,7 +179,9 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 	if err != nil {
 		return flagError(err)
 	}
-	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs}
+	format := table.Format(f.format)
+	e := &experiment.Runner{Library: lib, DataDir: f.data, Jobs: f.jobs,
+		Brief: f.page.path == "" && !f.terms && format != table.CSV && format != table.JSON}
 	if runs, err = e.Plan(runs); err != nil {
 		return flagError(err)
 	}
@@ -203,7 +205,6 @@ func compare(cmd *cobra.Command, lib library.Library, f compareFlags) error {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "opl: interrupted: %d of %d runs finished\n", len(recs), len(runs))
 	}
-	format := table.Format(f.format)
 	text := func(w io.Writer) error {
 		if len(recs) == 0 {
 			return nil

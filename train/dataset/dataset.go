@@ -61,6 +61,9 @@ func (s *Set) Dim() int { return s.dim }
 // Norm returns ‖φ(x_i)‖₂: 1, or 0 for an image whose pixels are all 0.
 func (s *Set) Norm(i int) float64 { return min(1, s.norm[i]) }
 
+// Finite reports that all features are finite: they are bytes over a norm above 0, or 0.
+func (s *Set) Finite() bool { return true }
+
 // Row64 writes φ(x_i) = x_i/‖x_i‖₂ into dst[:Dim()]. An all-zero image gives zeros.
 func (s *Set) Row64(i int, dst []float64) {
 	if dst = dst[:s.dim]; s.norm[i] == 0 {
@@ -121,6 +124,9 @@ func newSet(images []GoMNIST.RawImage, labels []GoMNIST.Label, dim int) *Set {
 		col:    make([]int32, 0, ink),
 		ink:    make([]uint8, 0, ink),
 	}
+	hugePages(s.col[:ink])
+	hugePages(s.ink[:ink])
+	hugePages(s.pix[:n*dim])
 	for i, x := range images {
 		square := 0
 		for j, v := range x {

@@ -30,6 +30,7 @@ type Runner struct {
 	DataDir string // where data sets are, see dataset.Open; empty: the usual places
 	Jobs    int    // runs side by side; 0: 1
 	Curves  bool   // records have learning curves, but for recipes
+	Brief   bool   // records have no value of the objective on the whole log, nor its terms
 
 	// Progress, if not nil, is told how far run i is; it may be called from
 	// several goroutines.
@@ -302,12 +303,14 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 		part = part.Subset(search.Rows)
 	}
 	c.Prior = res.Posterior.Prior
-	v, err := res.ObjectiveValue(part, c)
-	if err != nil {
-		return none, nil, err
+	if !e.Brief {
+		v, err := res.ObjectiveValue(part, c)
+		if err != nil {
+			return none, nil, err
+		}
+		rec.ObjectiveValue, rec.Terms = train.Number(v.Objective), v.Terms
 	}
-	rec.ObjectiveValue, rec.Terms, rec.Curve, rec.Seconds = train.Number(v.Objective), v.Terms, curves[best],
-		seconds
+	rec.Curve, rec.Seconds = curves[best], seconds
 	if search.Certificate != nil {
 		s := search.Certificate.Statement()
 		rec.Certificate = &s

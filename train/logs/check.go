@@ -161,15 +161,15 @@ func (l *Log) lengths() error {
 	return nil
 }
 
-// infinite returns the first row whose context is missing or has a feature that is not finite; n: there is none, or
-// contexts that have a method Finite say that all features of all contexts are known to be finite, and so are not
-// read once more.
+// infinite returns the first row whose context is missing or has a feature that is not finite; n: there is none. If
+// contexts have a method Finite which says that all their features are finite, they are not read.
 func (l *Log) infinite() int {
 	n := l.Len()
-	known, _ := l.X.(interface{ Finite() bool })
-	if l.X == nil || known != nil && known.Finite() {
+	if l.X == nil {
 		return n
 	}
+	known, _ := l.X.(interface{ Finite() bool })
+	finite := known != nil && known.Finite()
 	var lock sync.Mutex
 	row := n
 	eachBlock(n, 1<<12, func(from, to int) {
@@ -178,11 +178,11 @@ func (l *Log) infinite() int {
 			var none float64
 			if c := l.Context(i); c < 0 || c >= l.X.Len() {
 				none = 1
-			} else {
+			} else if !finite {
 				l.X.Row64(c, x)
-			}
-			for _, v := range x {
-				none += v - v
+				for _, v := range x {
+					none += v - v
+				}
 			}
 			if none != 0 {
 				lock.Lock()
