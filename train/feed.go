@@ -67,6 +67,7 @@ func feed[T float32 | float64](l *logs.Log, p *graph.Program, rows []int, slots 
 	var x []T // nil: fed without its zeros, or not read
 	fed := false
 	if contexts, ok := l.X.(logs.SparseContexts); ok {
+		l.Soon(rows)
 		fed = p.FeedSparse(objectives.InputContext, func(i int, val []float32, at []int32) int {
 			if next := (i + contextAhead) * slots; next < len(rows) {
 				logs.Ahead(contexts, l.Context(rows[next]))

@@ -43,13 +43,18 @@ type Set struct {
 	rows, dim int     // examples, pixels an image
 	Labels    []uint8 // [Rows]; not to be written to
 
-	pix  []uint8   // [Rows×Dim], 0 … 255
-	norm []float64 // [Rows]: ‖x_i‖₂
+	pix []uint8 // [Rows×Dim], 0 … 255
 
-	// The pixels that are not 0, those of example i from start[i] to start[i+1].
-	start []int   // [Rows+1]
-	col   []int32 // where one is, 0 … dim−1, ascending within an example
-	ink   []uint8 // what it is
+	// The pixels that are not 0, those of example i from at[i].start to at[i+1].start.
+	at  []extent // [Rows+1]
+	col []int32  // where one is, 0 … dim−1, ascending within an example
+	ink []uint8  // what it is
+}
+
+// extent is where the pixels of an example begin, and its ‖x_i‖₂.
+type extent struct {
+	start int
+	norm  float64
 }
 
 // Len returns the number of examples.
@@ -59,43 +64,46 @@ func (s *Set) Len() int { return s.rows }
 func (s *Set) Dim() int { return s.dim }
 
 // Norm returns ‖φ(x_i)‖₂: 1, or 0 for an image whose pixels are all 0.
-func (s *Set) Norm(i int) float64 { return min(1, s.norm[i]) }
+func (s *Set) Norm(i int) float64 { return min(1, s.at[i].norm) }
 
 // Finite reports that all features are finite: they are bytes over a norm above 0, or 0.
 func (s *Set) Finite() bool { return true }
 
 // Row64 writes φ(x_i) = x_i/‖x_i‖₂ into dst[:Dim()]. An all-zero image gives zeros.
 func (s *Set) Row64(i int, dst []float64) {
-	if dst = dst[:s.dim]; s.norm[i] == 0 {
+	if dst = dst[:s.dim]; s.at[i].norm == 0 {
 		clear(dst)
 		return
 	}
-	simd.Bytes64(dst, s.image(i), s.norm[i])
+	simd.Bytes64(dst, s.image(i), s.at[i].norm)
 }
 
 // Row32 writes what Row64 does, rounded to float32.
 func (s *Set) Row32(i int, dst []float32) {
-	if dst = dst[:s.dim]; s.norm[i] == 0 {
+	if dst = dst[:s.dim]; s.at[i].norm == 0 {
 		clear(dst)
 		return
 	}
 	// A product in float64 is near enough to the quotient to round to the same
 	// float32, but for one number in 10⁸, and takes a fifth of the time.
-	simd.Bytes32(dst, s.image(i), 1/s.norm[i])
+	simd.Bytes32(dst, s.image(i), 1/s.at[i].norm)
 }
 
 // Sparse32 writes the elements of Row32 that are not 0 to val and their places, ascending, to at,
 // and returns how many they are.
 func (s *Set) Sparse32(i int, val []float32, at []int32) int {
-	lo, hi, scale := s.start[i], s.start[i+1], 1/s.norm[i]
+	lo, hi, scale := s.at[i].start, s.at[i+1].start, 1/s.at[i].norm
 	n := copy(at, s.col[lo:hi])
 	simd.Bytes32(val, s.ink[lo:hi], scale)
 	return n
 }
 
+// Soon asks memory for where Ahead and Sparse32 find x_i.
+func (s *Set) Soon(i int) { simd.Prefetch(s.at[i : i+2]) }
+
 // Ahead asks memory for x_i, without its zeros if these are two thirds or more.
 func (s *Set) Ahead(i int) {
-	if lo, hi := s.start[i], s.start[i+1]; 3*(hi-lo) <= s.dim {
+	if lo, hi := s.at[i].start, s.at[i+1].start; 3*(hi-lo) <= s.dim {
 		simd.Prefetch(s.col[lo:hi])
 		simd.Prefetch(s.ink[lo:hi])
 	} else {
@@ -119,8 +127,7 @@ func newSet(images []GoMNIST.RawImage, labels []GoMNIST.Label, dim int) *Set {
 		rows: n, dim: dim,
 		Labels: make([]uint8, n),
 		pix:    make([]uint8, 0, n*dim),
-		norm:   make([]float64, n),
-		start:  make([]int, 1, n+1),
+		at:     make([]extent, n+1),
 		col:    make([]int32, 0, ink),
 		ink:    make([]uint8, 0, ink),
 	}
@@ -137,8 +144,8 @@ func newSet(images []GoMNIST.RawImage, labels []GoMNIST.Label, dim int) *Set {
 			}
 		}
 		s.pix = append(s.pix, x...)
-		s.start = append(s.start, len(s.col))
-		s.norm[i] = math.Sqrt(float64(square))
+		s.at[i+1].start = len(s.col)
+		s.at[i].norm = math.Sqrt(float64(square))
 		s.Labels[i] = uint8(labels[i])
 	}
 	return s

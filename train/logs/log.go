@@ -156,6 +156,20 @@ func (l *Log) Ahead(i int, pi0 bool) {
 	}
 }
 
+// Soon asks memory for where the contexts of rows are, and for where contexts with a method Soon find theirs.
+func (l *Log) Soon(rows []int) {
+	if l.Rows != nil {
+		for _, r := range rows {
+			simd.Prefetch(l.Rows[r : r+1])
+		}
+	}
+	if x, ok := l.X.(interface{ Soon(i int) }); ok {
+		for _, r := range rows {
+			x.Soon(l.Context(r))
+		}
+	}
+}
+
 // Ahead asks memory for φ(x_i), if x has a method Ahead: in random order each context would wait for memory
 // when it is read.
 func Ahead(x Contexts, i int) {
