@@ -23,7 +23,8 @@ import (
 //
 // a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest. Folds
 // choose the weights w_m by the log-loss of rows that taught no score. Actions that are numbers have curves, cliffs and
-// trees of all actions alone, which know what is next to what.
+// trees of all actions alone, which know what is next to what. Exclusive scores, of exactly one right action in each
+// context, are used where the rewards of held-out rows speak for them.
 //
 // What was chosen is kept: later rows of the same log are learned from without choosing again, until there are
 // twice as many.
@@ -51,6 +52,7 @@ type tuned struct {
 // kind is a way to learn scores.
 type kind struct {
 	name, about string
+	scales      string // the kind whose tuning it shares; "": none
 	// fits says whether it is of use for a table.
 	fits func(t *table) bool
 	// tune chooses what fit needs; nil: nothing.
@@ -259,26 +261,30 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 		y[i] = t.y[r]
 	}
 	d.tuned = nil
-	of := kinds()
+	var of, exclusive []kind
+	for _, k := range kinds() {
+		switch {
+		case d.may != nil && !d.may(k.name) || !k.fits(t):
+		case d.may == nil && strings.HasPrefix(k.name, exclusiveName):
+			exclusive = append(exclusive, k)
+		default:
+			of = append(of, k)
+		}
+	}
 	if d.may == nil && curves().fits(t) { // others do not know that actions are neighbours
 		of = of[slices.IndexFunc(of, func(k kind) bool { return k.name == pooledName }):]
 	}
-	for _, kind := range of {
-		if (d.may == nil || d.may(kind.name)) && kind.fits(t) &&
-			(len(d.tuned) == 0 || t.k*t.k*(len(d.tuned)+1) <= mostOutputs) {
-			d.tuned = append(d.tuned, tuned{kind: kind})
-		}
+	logits, err := d.cross(ctx, t, rows, nil, of)
+	if err != nil {
+		return err
 	}
 	if len(d.tuned) == 0 {
 		return fmt.Errorf("train: too few rows, or too many features, for the learners that may be used")
 	}
-	logits := make([][]float64, len(d.tuned))
-	err := d.each(t.threads, func(m int, of *tuned) (err error) {
-		of.tuning, logits[m], err = t.cross(ctx, of.kind, rows)
-		return err
-	})
-	if err != nil {
-		return err
+	if len(exclusive) > 0 && d.tuned[0].name == linearName {
+		if logits, err = d.crossExclusive(ctx, t, rows, y, logits, exclusive); err != nil {
+			return err
+		}
 	}
 	weights, err := mixture(ctx, logits, y, len(y) >= mostTuning || t.numeric != nil)
 	if err != nil {
@@ -294,9 +300,54 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	return nil
 }
 
-// cross tunes a kind, and returns the scores of the logged actions by folds that it did not learn from.
-func (t *table) cross(ctx context.Context, of kind, rows []int) (p *tuning, logits []float64, err error) {
-	if of.tune != nil {
+// cross takes kinds into use, and appends their scores of the logged actions by folds that they did not learn from.
+func (d *Direct) cross(ctx context.Context, t *table, rows []int, logits [][]float64, of []kind) ([][]float64, error) {
+	first := len(d.tuned)
+	for _, kind := range of {
+		if len(d.tuned) == 0 || t.k*t.k*(len(d.tuned)+1) <= mostOutputs {
+			kind := tuned{kind: kind}
+			if at := slices.IndexFunc(d.tuned, func(o tuned) bool { return o.name == kind.scales }); at >= 0 {
+				kind.tuning = d.tuned[at].tuning
+			}
+			d.tuned = append(d.tuned, kind)
+		}
+	}
+	logits = append(logits, make([][]float64, len(d.tuned)-first)...)
+	return logits, d.each(t.threads, func(m int, of *tuned) (err error) {
+		if m >= first {
+			of.tuning, logits[m], err = t.cross(ctx, of.kind, of.tuning, rows)
+		}
+		return err
+	})
+}
+
+// crossExclusive takes kinds of exclusive scores into use if the first of them has less held-out log-loss than the first
+// of all kinds, by more than is needless. It is that with exactly one right action: to others it costs no more than time.
+func (d *Direct) crossExclusive(ctx context.Context, t *table, rows []int, y []float64, logits [][]float64,
+	of []kind) ([][]float64, error) {
+	before := len(d.tuned)
+	all, err := d.cross(ctx, t, rows, logits, of[:1])
+	if err != nil || len(all) == before {
+		return logits, err
+	}
+	_, without, err := stack(ctx, all, []int{0}, y)
+	if err != nil {
+		return nil, err
+	}
+	_, with, err := stack(ctx, all, []int{before}, y)
+	if err != nil {
+		return nil, err
+	}
+	if !(with < without-needless) {
+		d.tuned = d.tuned[:before]
+		return logits, nil
+	}
+	return d.cross(ctx, t, rows, all, of[1:])
+}
+
+// cross tunes a kind that is not yet, and returns the scores of the logged actions by folds that it did not learn from.
+func (t *table) cross(ctx context.Context, of kind, p *tuning, rows []int) (_ *tuning, logits []float64, err error) {
+	if of.tune != nil && p == nil {
 		if p, err = of.tune(ctx, t, rows); err != nil {
 			return nil, nil, err
 		}
@@ -407,19 +458,30 @@ func stack(ctx context.Context, logits [][]float64, in []int, y []float64) (w []
 	return w, loss, nil
 }
 
-const pooledName = "pooled"
+const (
+	linearName    = "linear"
+	quadraticName = "quadratic"
+	pooledName    = "pooled"
+	exclusiveName = "exclusive" // of all kinds of exclusive scores the beginning
+)
 
 // kinds lists the ways to learn scores.
 func kinds() []kind {
+	linear := linearly(linearName, "logistic regression, in part shared by actions", func(*table) bool { return true }, nil)
+	quadratic := linearly(quadraticName, "logistic regression on pieces of numbers and products of two features",
+		func(t *table) bool { return t.products() <= mostProducts && len(t.y) >= 200 }, products)
 	return []kind{
-		linearly("linear", "logistic regression, in part shared by actions", func(*table) bool { return true }, nil),
+		linear,
 		linearly("additive", "logistic regression on pieces of numbers",
 			func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 128 }, pieces),
-		linearly("quadratic", "logistic regression on pieces of numbers and products of two features",
-			func(t *table) bool { return t.products() <= mostProducts && len(t.y) >= 200 }, products),
-		{"trees", "gradient boosted trees of each action",
+		quadratic,
+		exclusively(exclusiveName, linear),
+		exclusively(exclusiveName+"-quadratic", quadratic),
+		{exclusiveName + "-trees", "gradient boosted trees, of one right action", "",
+			func(t *table) bool { return len(t.y) >= 200 && t.k > 1 && t.k <= 50 }, nil, exclusiveTrees},
+		{"trees", "gradient boosted trees of each action", "",
 			func(t *table) bool { return len(t.y) >= 40*t.k }, nil, trees},
-		{pooledName, "gradient boosted trees of all actions together",
+		{pooledName, "gradient boosted trees of all actions together", "",
 			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, nil, pooled},
 		curves(),
 		cliffs(),
@@ -478,7 +540,34 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		}
 		return append(slices.Clone(p.before), l), nil
 	}
-	return kind{name, about, fits, tune, fit}
+	return kind{name, about, "", fits, tune, fit}
+}
+
+// exclusively learns, with the features and scales of regressions linearly learned, a softmax over actions of which
+// exactly one is right in each context, see [regress.Exclusive]. A row tells of all actions.
+func exclusively(name string, of kind) kind {
+	fits := func(t *table) bool { return t.k > 1 && of.fits(t) }
+	fit := func(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error) {
+		x, at, err := t.expand(p.before, evenly(rows, mostTable/t.k/len(p.scales.Own)))
+		if err != nil {
+			return nil, err
+		}
+		y, action := make([]float64, len(at)), make([]int32, len(at))
+		for i, r := range at {
+			y[i], action[i] = t.y[r], t.action[r]
+		}
+		theta, err := regress.Exclusive(ctx, x, y, action, t.k, p.scales.Own, t.threads)
+		if err != nil {
+			return nil, err
+		}
+		m, l := x.Width, features.Layer{Activation: features.Odds}
+		for a := range t.k {
+			row := theta[a*m : (a+1)*m]
+			l.Weights, l.Bias = append(l.Weights, row[:m-1]), append(l.Bias, row[m-1])
+		}
+		return append(slices.Clone(p.before), l), nil
+	}
+	return kind{name, of.about + ", of one right action", of.name, fits, of.tune, fit}
 }
 
 // products counts what a quadratic regression adds.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"opl/policies/features"
@@ -68,6 +69,45 @@ func worth(t *testing.T, s Component, d, k int, reward func(x []float64, a int) 
 	return v
 }
 
+// oneRight are the probabilities of a softmax of scores among 3 actions.
+func oneRight(score func(x []float64, a int) float64) func(x []float64, a int) float64 {
+	return func(x []float64, a int) float64 {
+		var sum float64
+		for b := range 3 {
+			sum += math.Exp(score(x, b) - score(x, a))
+		}
+		return 1 / sum
+	}
+}
+
+// Exclusive scores are in use where one action is right, and nowhere else: what is learned of other logs does not change.
+func TestDirect_TakesExclusiveScoresWhereOneActionIsRight(t *testing.T) {
+	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+	for _, c := range []struct {
+		name      string
+		exclusive bool
+		reward    func(x []float64, a int) float64
+	}{
+		{"one is right", true, oneRight(func(x []float64, a int) float64 { return 3 * x[a] })},
+		{"alike", false, func(x []float64, a int) float64 { return sigmoid(x[0] + .5*x[a]) }},
+		{"all may be", false, func(x []float64, a int) float64 { return sigmoid(1.5 * x[a]) }},
+		{"nothing", false, func([]float64, int) float64 { return .5 }},
+		{"clicks", false, func(x []float64, a int) float64 { return .04 * sigmoid(x[a]) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := range uint64(3) {
+				d := &Direct{Threads: 2}
+				if _, err := d.Learn(context.Background(), tableLog(1500, 5, 3, seed, c.reward), allRows(1500)); err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.Contains(d.String(), exclusiveName); got != c.exclusive {
+					t.Errorf("seed %d: %s", seed, d)
+				}
+			}
+		})
+	}
+}
+
 func TestDirect_LearnsWhatEachKindIsFor(t *testing.T) {
 	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 	for _, c := range []struct {
@@ -91,13 +131,16 @@ func TestDirect_LearnsWhatEachKindIsFor(t *testing.T) {
 			}
 			return .2
 		}},
+		{"exclusive", []string{"exclusive"}, .7, oneRight(func(x []float64, a int) float64 { return 2 * x[a] })},
+		{"exclusive-quadratic", []string{"exclusive-quadratic"}, .68, oneRight(func(x []float64, a int) float64 { return 3 * x[a] * x[(a+1)%3] })},
+		{"exclusive-trees", []string{"exclusive-trees"}, .68, oneRight(func(x []float64, a int) float64 { return 3 * x[a] * x[(a+1)%3] })},
 		{"all", nil, .67, func(x []float64, a int) float64 { return sigmoid(1.5 * x[a]) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log := tableLog(2000, 5, 3, 7, c.reward)
 			var components []Component
 			for _, threads := range []int{3, 1} {
-				if threads == 1 && c.name != "linear" && c.name != "trees" {
+				if threads == 1 && !slices.Contains([]string{"linear", "trees", "exclusive", "exclusive-trees"}, c.name) {
 					continue
 				}
 				d := &Direct{Threads: threads}

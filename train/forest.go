@@ -22,6 +22,23 @@ func trees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Lay
 	return []features.Layer{got.Layer()}, nil
 }
 
+// exclusiveTrees learns boosted trees of a softmax over actions of which exactly one is right.
+func exclusiveTrees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
+	o := t.boosting(rows)
+	o.Depth, o.Leaves, o.MinRows = 3, 6, 20 // each is grown from the rows of all actions
+	x, action, y := t.of(evenly(rows, mostGrown/t.k/t.x.Width))
+	got, err := regress.BoostExclusive(ctx, x, action, t.k, y, o)
+	if err != nil {
+		return nil, err
+	}
+	odds := features.Layer{Activation: features.Odds}
+	for a := range t.k {
+		odds.Weights = append(odds.Weights, make([]float64, t.k))
+		odds.Weights[a][a] = 1
+	}
+	return []features.Layer{got.Layer(), odds}, nil
+}
+
 // pooled learns boosted trees of all actions together, in which the action is one more category, or if actions are
 // numbers one more feature.
 func pooled(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {

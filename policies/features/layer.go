@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/graph/kernel"
 	"opl/graph/kernel/simd"
 )
@@ -18,6 +20,8 @@ const (
 	ReLU   = "relu" // max(0, h)
 	Tanh   = "tanh"
 	Cos    = "cos" // in radians
+	// Odds are log(p_a/(1 − p_a)), p = softmax(h): of outputs exactly one of which is right.
+	Odds = "odds"
 )
 
 // Layer is a learned map of features, h = activation(W·x + b), x [in], h [out]. With an image it is a
@@ -190,8 +194,11 @@ func (l *Layer) Check(in int) error {
 		return fmt.Errorf("features: a layer without weights")
 	case l.Bias != nil && len(l.Bias) != len(l.Weights):
 		return fmt.Errorf("features: a layer of %d rows with %d biases", len(l.Weights), len(l.Bias))
-	case !slices.Contains([]string{Linear, ReLU, Tanh, Cos}, l.Activation):
-		return fmt.Errorf("features: activation %q: want none, %s, %s or %s", l.Activation, ReLU, Tanh, Cos)
+	case l.Activation == Odds && (len(l.Weights) < 2 || l.Image != nil):
+		return fmt.Errorf("features: odds of %d outputs, want at least 2, and no image", len(l.Weights))
+	case !slices.Contains([]string{Linear, ReLU, Tanh, Cos, Odds}, l.Activation):
+		return fmt.Errorf("features: activation %q: want none, %s, %s, %s or %s", l.Activation, ReLU, Tanh, Cos,
+			Odds)
 	}
 	if l.Image != nil {
 		if err := l.Image.Check(); err != nil {
@@ -325,11 +332,33 @@ func (l *dense) apply(h, x, scratch []float64) {
 		for o, v := range h {
 			h[o] = max(v, 0)
 		}
+	} else if l.Activation == Odds {
+		odds(h)
 	} else if l.Activation != Linear {
 		for o, v := range h {
 			h[o] = l.activate(v)
 		}
 	}
+}
+
+// odds replaces scores z_a by z_a − log Σ_{b≠a} exp(z_b).
+func odds(z []float64) {
+	at := floats.MaxIdx(z)
+	first, second := z[at], math.Inf(-1)
+	var all, rest float64 // Σ_b exp(z_b − first); without the largest Σ_b exp(z_b − second)
+	for b, v := range z {
+		if all += math.Exp(v - first); b != at {
+			second = max(second, v)
+		}
+	}
+	for b, v := range z {
+		if b == at {
+			continue
+		}
+		rest += math.Exp(v - second)
+		z[b] = v - first - math.Log(max(all-math.Exp(v-first), 1))
+	}
+	z[at] = first - second - math.Log(rest)
 }
 
 // times writes Wᵀ·x to h, for W [in×out].

@@ -23,6 +23,7 @@ func TestSpecialLayers_ComputeTheirFormulasWithoutAllocating(t *testing.T) {
 		"kept":     {Pieces: &Pieces{In: 3, Keep: []int32{1}, Features: []int32{1}, Knots: [][]float64{{0, 1}}}},
 		"cut":      {Pieces: &Pieces{In: 3, Keep: []int32{}, Features: []int32{1}, Knots: [][]float64{{0, 1}}}},
 		"products": {Products: &Products{In: 3, Pairs: [][]int32{{0, 2}, {1, 1}}}},
+		"odds":     {Activation: Odds, Weights: [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
 		"branches": {Branches: &Branches{In: 3, Chains: [][]Layer{nil, {{Trees: stump()}, {Weights: [][]float64{{1, 1}}}}}}},
 	}
 	for _, c := range []struct {
@@ -37,6 +38,9 @@ func TestSpecialLayers_ComputeTheirFormulasWithoutAllocating(t *testing.T) {
 		{"kept", []float64{1, .5, 2}, []float64{.5, .5}},
 		{"cut", []float64{1, 1.5, 2}, []float64{1}},
 		{"products", []float64{2, 3, 5}, []float64{2, 3, 5, 10, 9}},
+		{"odds", []float64{0, math.Log(2), 0}, []float64{-math.Log(3), 0, -math.Log(3)}},
+		{"odds", []float64{1000, 0, 0}, []float64{1000 - math.Log(2), -1000, -1000}},
+		{"odds", []float64{-2000, 2000, 2000}, []float64{-4000 - math.Log(2), 0, 0}},
 		{"branches", []float64{0, 1, 0}, []float64{0, 1, 0, 5.5}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

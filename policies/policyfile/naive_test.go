@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"opl/graph/kernel"
@@ -159,9 +160,26 @@ func naiveLayers(layers []any, x []float64) []float64 {
 				h[o] = math.Cos(v)
 			}
 		}
+		if l["activation"] == "odds" {
+			h = naiveOdds(h)
+		}
 		x = h
 	}
 	return x
+}
+
+func naiveOdds(z []float64) []float64 {
+	h := make([]float64, len(z))
+	for a := range z {
+		var sum float64
+		for b := range z {
+			if b != a {
+				sum += math.Exp(z[b] - z[a])
+			}
+		}
+		h[a] = -math.Log(sum)
+	}
+	return h
 }
 
 // naiveTrees reads a forest by recursion.
@@ -416,8 +434,11 @@ func TestPolicy_PlaysWhatAnIndependentProgramReads(t *testing.T) {
 	kinds := []string{policyfile.ArgMax, policyfile.Softmax, policyfile.Gaussian}
 	var worst float64
 	for _, of := range [][]string{kinds[:1], kinds[1:2], kinds[2:], {kinds[2], kinds[2]}, kinds, {kinds[0], kinds[1], kinds[1], kinds[2], kinds[0]}} {
-		for _, activation := range []string{"", features.ReLU, features.Tanh, features.Cos} {
+		for _, activation := range []string{"", features.ReLU, features.Tanh, features.Cos, features.Odds} {
 			for _, widths := range [][]int{nil, {9}, {7, 3}, {1, 12, 5}, {1}, {2}} {
+				if activation == features.Odds && (len(widths) == 0 || slices.Contains(widths, 1)) {
+					continue // of one output there are none
+				}
 				f := layered(t, r, of, activation, widths...)
 				if len(widths) == 1 && widths[0] == 1 {
 					f = convolved(r, f)

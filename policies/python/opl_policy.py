@@ -19,7 +19,7 @@
     s.decide({"age": 41, "city": "Oslo"})                 # {"decision_id": …, "action_name": …, "propensity": …}
 
 Propensities are those of opl within 1e-12; sums run in its order, so that scores are equal to the last bit but
-for tanh and cos, and so are the ties of an argmax. The format is documented in opl's package policyfile. What has no part in a
+for tanh, cos and odds, and so are the ties of an argmax. The format is documented in opl's package policyfile. What has no part in a
 propensity (history, reward models, the certificate) is in p.file as it comes, and not checked. The hash tells damage; it is no signature.
 """
 
@@ -421,20 +421,32 @@ class _Branches:
 _KINDS = {"trees": _Trees, "pieces": _Pieces, "products": _Products, "branches": _Branches}
 
 
+def _odds(z):
+    """z_a − log Σ_{b≠a} exp(z_b), of columns z."""
+    h = np.empty_like(z)
+    for a in range(len(z)):
+        rest = np.delete(z, a, axis=0)
+        most = rest.max(axis=0)
+        h[a] = z[a] - most - np.log(np.exp(rest - most).sum(axis=0))
+    return h
+
+
 class _Layer:
     """h = activation(W·x + b), or a convolution with pooling."""
 
-    kinds = {"": lambda h: h, "relu": lambda h: np.maximum(h, 0), "tanh": np.tanh, "cos": np.cos}
+    kinds = {"": lambda h: h, "relu": lambda h: np.maximum(h, 0), "tanh": np.tanh, "cos": np.cos, "odds": _odds}
 
     def __init__(self, o, d, what):
         _fields(o, "policy file: " + what, "weights", "bias activation image trees pieces products branches")
         name = _optional(o, "activation", "")
         if not isinstance(name, str) or name not in self.kinds:
-            raise Error("policy file: %s: activation %s, want none, relu, tanh or cos" % (what, _shown(name)))
+            raise Error("policy file: %s: activation %s, want none, relu, tanh, cos or odds" % (what, _shown(name)))
         self.activation, self.patches = self.kinds[name], None
         m = len(_list(o["weights"], what + ": weights"))
         if m == 0:
             raise Error("policy file: %s: no weights" % what)
+        if name == "odds" and (m < 2 or o.get("image") is not None):
+            raise Error("policy file: %s: odds of %d outputs, want at least 2, and no image" % (what, m))
         self.out, seen = m, d
         if o.get("image") is not None:
             seen = self.image(_fields(o["image"], "policy file: %s: image" % what, "height width channels size", "pad pool"), d, m, what + ": image")

@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"opl/graph/kernel"
 	"opl/graph/kernel/workers"
 	"opl/policies/features"
 )
@@ -84,6 +85,17 @@ func Boost(ctx context.Context, x Rows, y []float64, o BoostOptions) (Boosted, e
 // stopping. Where an action begins is shrunk to the mean of all rows, by five rows of that; one
 // with few rows stays there.
 func BoostByAction(ctx context.Context, x Rows, action []int32, k int, y []float64, o BoostOptions) (Boosted, error) {
+	return boost(ctx, x, action, k, y, o, false)
+}
+
+// BoostExclusive learns trees for k outputs, the actions, exactly one of which is right in every row, see [Exclusive]: each
+// row tells of all of them. Scores are those of a softmax.
+func BoostExclusive(ctx context.Context, x Rows, action []int32, k int, y []float64, o BoostOptions) (Boosted, error) {
+	return boost(ctx, x, action, k, y, o, true)
+}
+
+func boost(ctx context.Context, x Rows, action []int32, k int, y []float64, o BoostOptions, exclusive bool) (Boosted,
+	error) {
 	n := x.Len()
 	if len(y) != n || len(action) != n {
 		return Boosted{}, fmt.Errorf("regress: %d rewards and %d actions for %d rows", len(y), len(action), n)
@@ -113,6 +125,16 @@ func BoostByAction(ctx context.Context, x Rows, action []int32, k int, y []float
 	}
 	if t.b, err = newBinned(x, o.Groups, o.Bins, o.Threads); err != nil {
 		return Boosted{}, err
+	}
+	if exclusive {
+		t.exclusive, t.k = action, k
+		rows := make([]int32, n)
+		for i := range rows {
+			rows[i] = int32(i)
+		}
+		out, err := t.learn(ctx, rows)
+		out.In, out.Base = x.Dim(), make([]float64, k)
+		return out, cmp.Or(err, ctx.Err())
 	}
 	all, errs := make([]Boosted, k), make([]error, k)
 	workers.Do(o.Threads, k, func(_, a int) {
@@ -151,10 +173,17 @@ type task struct {
 	o           BoostOptions
 	mean, prior float64 // of all outputs, and how many rows that counts for
 	output      int
+	// exclusive outputs grow together: a row of action a and reward y says that a is right with weight y, and else
+	// another. nil: the task is one output.
+	exclusive []int32 // the action of each row
+	k         int     // of them
 }
 
 // base is the score that boosting begins with: the logit of the mean.
 func (t *task) base(rows []int32) float64 {
+	if t.exclusive != nil {
+		return 0
+	}
 	sum, total := t.prior*t.mean, t.prior+float64(len(rows))
 	for _, i := range rows {
 		sum += t.y[i]
@@ -258,8 +287,9 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 		}
 	}
 	r.held = float64(len(out))
-	base := t.base(teach)
-	score, judged := make([]float64, len(teach)), make([]float64, len(out))
+	base, k := t.base(teach), max(1, t.k)
+	score, judged := make([]float64, len(teach)*k), make([]float64, len(out)*k)
+	p := make([]float64, len(score))
 	for i := range score {
 		score[i] = base
 	}
@@ -273,25 +303,34 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 		ordered: make([]pair, len(teach)), best: make([][2]split, len(t.b.columns)),
 		order: make([][]ranked, len(t.b.columns))}
 	grown := &features.Forest{Base: []float64{base}}
-	var ends []int // nodes after each round
+	var ends, trees []int // nodes and trees after each round
 	for round := 1; round <= rounds; round++ {
 		if err := ctx.Err(); err != nil {
 			return r, err
 		}
-		t.gradients(teach, score, g.grads)
-		g.rows = append(g.rows[:0], teach...)
-		g.grow()
-		if len(g.nodes) == 1 { // nothing to split
+		if t.exclusive != nil {
+			kernel.Softmax(p, score, k)
+		}
+		before := len(grown.Sizes)
+		for a := range k {
+			t.gradients(teach, score, p, a, g.grads)
+			g.rows = append(g.rows[:0], teach...)
+			g.grow()
+			if len(g.nodes) == 1 { // nothing to split
+				continue
+			}
+			t.each(len(teach), func(i int) { score[i*k+a] += g.leafOf(teach[i]) })
+			t.each(len(out), func(i int) { judged[i*k+a] += g.leafOf(out[i]) })
+			g.write(grown, t.output+a)
+		}
+		if len(grown.Sizes) == before {
 			break
 		}
-		t.each(len(teach), func(i int) { score[i] += g.leafOf(teach[i]) })
-		g.write(grown, 0)
-		ends = append(ends, len(grown.Feature))
+		ends, trees = append(ends, len(grown.Feature)), append(trees, len(grown.Sizes))
 		if len(out) == 0 {
 			r.best = round
 			continue
 		}
-		t.each(len(out), func(i int) { judged[i] += g.leafOf(out[i]) })
 		if r.losses = append(r.losses, t.loss(out, judged)); r.losses[round] < r.losses[r.best] {
 			r.best = round
 		} else if round-r.best >= patience {
@@ -303,11 +342,11 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 	}
 	into.Base, into.Sets = grown.Base, grown.Sets
 	into.Feature, into.Value, into.Right = grown.Feature, grown.Value, grown.Right
-	into.Outputs, into.Sizes = slices.Repeat([]int32{int32(t.output)}, r.best), grown.Sizes[:r.best]
-	end := 0
+	end, many := 0, 0
 	if r.best > 0 {
-		end = ends[r.best-1]
+		end, many = ends[r.best-1], trees[r.best-1]
 	}
+	into.Outputs, into.Sizes = grown.Outputs[:many], grown.Sizes[:many]
 	into.Feature, into.Value, into.Right = into.Feature[:end], into.Value[:end], into.Right[:end]
 	sets := 0
 	for _, feature := range into.Feature {
@@ -327,19 +366,45 @@ func (t *task) each(n int, do func(i int)) {
 	})
 }
 
-// gradients are those of the loss by the score.
-func (t *task) gradients(rows []int32, score []float64, dst []pair) {
+// gradients are those of the loss by the score, of exclusive outputs by that of a, where p are their probabilities.
+func (t *task) gradients(rows []int32, score, p []float64, a int, dst []pair) {
 	t.each(len(rows), func(i int) {
-		p := 1 / (1 + math.Exp(-score[i]))
-		dst[rows[i]] = pair{p - t.y[rows[i]], p * (1 - p)}
+		if row := rows[i]; t.exclusive == nil {
+			p := 1 / (1 + math.Exp(-score[i]))
+			dst[row] = pair{p - t.y[row], p * (1 - p)}
+		} else {
+			dst[row] = t.among(row, p[i*t.k:(i+1)*t.k], a)
+		}
 	})
+}
+
+// among is the gradient by the score of output a, p_a less the probability that a is right given the reward, and the
+// hessian as if that were known.
+func (t *task) among(row int32, p []float64, a int) pair {
+	y, at := t.y[row], int(t.exclusive[row])
+	h := p[a] * (1 - p[a])
+	if a == at {
+		return pair{p[a] - y, h}
+	}
+	return pair{p[a] * (y - p[at]) / max(1-p[at], 1e-12), h}
+}
+
+// score is that of row at i; of exclusive outputs the log-odds of the one that was played.
+func (t *task) score(score []float64, row int32, i int) float64 {
+	if t.exclusive == nil {
+		return score[i]
+	}
+	z, a := slices.Clone(score[i*t.k:(i+1)*t.k]), t.exclusive[row]
+	of := z[a]
+	z[a] = math.Inf(-1)
+	return of - floats.LogSumExp(z)
 }
 
 // loss is the mean loss of rows.
 func (t *task) loss(rows []int32, score []float64) float64 {
 	var sum float64
 	for i, row := range rows {
-		s := score[i]
+		s := t.score(score, row, i)
 		sum += max(s, 0) + math.Log1p(math.Exp(-math.Abs(s))) - t.y[row]*s
 	}
 	return sum / float64(len(rows))

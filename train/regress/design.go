@@ -31,6 +31,17 @@ func (m Matrix) stride() int { return max(m.Stride, m.Width) }
 
 func (m Matrix) row(i int) []float64 { return m.Data[i*m.stride():][:m.Width] }
 
+// squares are Σ_i x_ij² by column.
+func (m Matrix) squares() []float64 {
+	square := make([]float64, m.Width)
+	for i := range m.Len() {
+		for j, v := range m.row(i) {
+			square[j] += v * v
+		}
+	}
+	return square
+}
+
 // Dim returns the number of columns.
 func (m Matrix) Dim() int { return m.Width }
 

@@ -127,12 +127,7 @@ func (h *Hierarchy) Fit(ctx context.Context, y []float64, s Scales) ([]float64, 
 func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []float64,
 	iterations int) ([]float64, error) {
 	m, n := h.X.Width, h.X.Len()
-	square := make([]float64, m) // Σ_i x_ij²
-	for i := range n {
-		for j, v := range h.X.row(i) {
-			square[j] += v * v
-		}
-	}
+	square := h.X.squares()
 	mean := (floats.Sum(y) + 1) / (float64(n) + 2)
 	d := (1 + h.Groups) * m
 	o := Options{Iterations: iterations, Threads: h.Threads, Penalties: make([]float64, d),

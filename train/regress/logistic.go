@@ -30,7 +30,7 @@ type Options struct {
 	// Penalties λ_j of coefficients, [Dim], or one for all. None: 0.
 	Penalties  []float64
 	Start      []float64 // θ to begin with; nil: 0
-	Units      []float64 // [Dim], > 0, in which coefficients are searched for: near 1/√curvature it takes fewer iterations; nil: 1
+	Units      []float64 // [k×Dim], > 0, in which coefficients are searched for: near 1/√curvature it takes fewer iterations; nil: 1
 	Iterations int       // at most; 0: 200
 	Threads    int       // 0: 1
 }
@@ -72,6 +72,40 @@ func Multinomial[C ~int32 | ~uint8](ctx context.Context, x Design, class []C, k 
 		kernel.Softmax(z, z, k)
 		for i := b.from; i < b.to; i++ {
 			loss += choice(z[(i-b.from)*k:][:k], int(class[i]), o.weight(i))
+		}
+		return loss
+	})
+}
+
+// Exclusive fits a softmax p_ia = exp(x_iᵀθ_a)/Σ_b exp(x_iᵀθ_b) over k actions, exactly one of which is right in each
+// row, to rewards y_i in [0, 1] of the actions g_i that were played, θ_aj ~ N(0, σ²_j):
+//
+//	minimize −Σ_i (y_i log p_i,g_i + (1 − y_i) log(1 − p_i,g_i)) + ½ Σ_a Σ_j θ_aj²/σ²_j
+//
+// So a reward of 0 speaks for the other actions. It returns θ [k×Dim], near its mode after at most 40 iterations.
+func Exclusive(ctx context.Context, x Matrix, y []float64, action []int32, k int, scales []float64, threads int) (
+	[]float64, error) {
+	if len(y) != x.Len() || len(action) != x.Len() || len(scales) != x.Width {
+		return nil, fmt.Errorf("regress: %d rewards, %d actions and %d scales for %d rows of %d columns", len(y),
+			len(action), len(scales), x.Len(), x.Width)
+	}
+	square := x.squares()
+	o := Options{Iterations: 40, Threads: threads}
+	for j, s := range scales {
+		o.Penalties = append(o.Penalties, 1/(s*s))
+		o.Units = append(o.Units, 1/math.Sqrt(square[j]/float64(k)+1/(s*s)))
+	}
+	o.Units = slices.Repeat(o.Units, k)
+	return minimize(ctx, x, k, blocks(x.Len()), o, func(z []float64, b block) (loss float64) {
+		kernel.Softmax(z, z, k)
+		for i := b.from; i < b.to; i++ {
+			p, a, r := z[(i-b.from)*k:][:k], action[i], y[i]
+			of := p[a]
+			p[a] = 0
+			rest := max(floats.Sum(p), math.SmallestNonzeroFloat64)
+			loss -= r*math.Log(max(of, math.SmallestNonzeroFloat64)) + (1-r)*math.Log(rest)
+			floats.Scale((r-of)/rest, p)
+			p[a] = of - r
 		}
 		return loss
 	})
@@ -231,8 +265,8 @@ func (f *objective) check() error {
 			len(f.o.Offset), n, f.k)
 	case len(f.o.Penalties) > 1 && len(f.o.Penalties) != d:
 		return fmt.Errorf("regress: %d penalties for %d coefficients", len(f.o.Penalties), d)
-	case f.o.Units != nil && (f.k != 1 || len(f.o.Units) != d):
-		return fmt.Errorf("regress: units of %d coefficients of one output, want %d", len(f.o.Units), d)
+	case f.o.Units != nil && len(f.o.Units) != f.k*d:
+		return fmt.Errorf("regress: units of %d coefficients, want %d", len(f.o.Units), f.k*d)
 	case f.o.Start != nil && len(f.o.Start) != f.k*d:
 		return fmt.Errorf("regress: %d coefficients to start with, want %d", len(f.o.Start), f.k*d)
 	}
