@@ -12,7 +12,7 @@ import (
 
 // Chunked holds what a Recipe returns if it certifies in chunks: a mixture of one policy for each chunk.
 type Chunked struct {
-	Parts       []*Learned              // of the policies, which have no certificates of their own
+	Learned     []*Learned              // from each chunk, without certificates of their own
 	Weights     []float64               // of each in the mixture, drawn anew for every decision
 	Bounds      certify.Bounds          // of the mixture
 	Certificate *provenance.Certificate // of the mixture; nil: there was no judge
@@ -75,7 +75,7 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", where(k), err)
 		}
-		if out.Parts = append(out.Parts, p); log.Choices != nil && len(r.tried(log, one.Teaching)) < len(one.Teaching) {
+		if out.Learned = append(out.Learned, p); log.Choices != nil && len(r.tried(log, one.Teaching)) < len(one.Teaching) {
 			r.kept = p.Learner
 		}
 		taught := p.Posterior.Prior.Taught

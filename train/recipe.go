@@ -320,7 +320,7 @@ func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Lo
 	if err != nil {
 		return nil, err
 	}
-	out := got.Parts[0]
+	out := got.Learned[0]
 	out.Bounds, out.Certificate, out.Seconds = got.Bounds, got.Certificate, time.Since(begin).Seconds()
 	return out, nil
 }

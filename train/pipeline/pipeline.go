@@ -143,7 +143,7 @@ type learning struct {
 	prior                policies.Prior    // where learning starts
 	start                []train.Component // what plays, if it has a file
 	layers               []features.Layer  // that objectives' policies are linear in
-	parts                []*train.Learned  // of the recipe's mixture, with their weights
+	learned              []*train.Learned  // by the recipe, from each chunk, with their weights in the mixture
 	weights              []float64
 	out                  *Learned
 }
@@ -385,9 +385,9 @@ func (l *learning) recipe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.parts, l.weights, l.out.Certificate = got.Parts, got.Weights, got.Certificate
+	l.learned, l.weights, l.out.Certificate = got.Learned, got.Weights, got.Certificate
 	var learners []string
-	for _, p := range l.parts {
+	for _, p := range l.learned {
 		learners = append(learners, p.Learner)
 		l.out.Policy, l.out.Posterior = p.Policy, p.Posterior
 	}
@@ -496,13 +496,13 @@ func (l *learning) estimate() (err error) {
 	switch {
 	case said != nil && l.log.Lists != nil: // of lists, and not of slots below what the logging policy showed
 		t.Estimate = said.Estimate
-	case l.parts == nil:
+	case l.learned == nil:
 		t.Estimate = certify.SelfNormalized(certify.Logged(out.Policy, out.Posterior, l.encoded,
 			few(l.encoded, l.certifying)))
 	case said != nil && len(l.o.Requirements) == 0 && said.Estimate.Rows == len(l.certifying): // all of which it played
 		t.Estimate = said.Estimate
 	default:
-		t.Estimate, err = estimateParts(l.parts, l.encoded)
+		t.Estimate, err = estimateChunks(l.learned, l.encoded)
 	}
 	return err
 }
@@ -518,11 +518,11 @@ func few(log *logs.Log, rows []int) []int {
 	return some
 }
 
-// estimateParts is what the rows that certify say of the recipe's mixture, each of its own part.
-func estimateParts(parts []*train.Learned, log *logs.Log) (certify.Estimate, error) {
+// estimateChunks is what the rows that certify say of the recipe's mixture, each of the policy that it certifies.
+func estimateChunks(learned []*train.Learned, log *logs.Log) (certify.Estimate, error) {
 	var pi, pi0, cost []float64
 	all := make([]float64, log.MostOptions())
-	for _, p := range parts {
+	for _, p := range learned {
 		play, err := p.Play(log, runtime.GOMAXPROCS(0))
 		if err != nil {
 			return certify.Estimate{}, err
@@ -578,10 +578,10 @@ func (l *learning) remark() {
 
 // makeFile makes the policy file.
 func (l *learning) makeFile() (err error) {
-	t, out, parts, weights := &l.out.Training, l.out, l.parts, l.weights
-	if parts == nil {
+	t, out, learned, weights := &l.out.Training, l.out, l.learned, l.weights
+	if learned == nil {
 		q := out.Posterior
-		parts, weights = []*train.Learned{{Posterior: q, Rows: l.certifying,
+		learned, weights = []*train.Learned{{Posterior: q, Rows: l.certifying,
 			Components: []train.Component{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
 	}
 	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried,
@@ -600,7 +600,7 @@ func (l *learning) makeFile() (err error) {
 	if l.log.Numbers != nil {
 		f.Numbers = &l.log.Numbers.Of
 	}
-	for k, p := range parts {
+	for k, p := range learned {
 		q := p.Posterior
 		for _, m := range p.Models {
 			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: len(f.Components) +

@@ -122,6 +122,9 @@ func Conditional(ctx context.Context, x Design, sizes, chosen []int, o Options) 
 	var all []block
 	b := block{}
 	for i, size := range sizes {
+		if i == len(chosen) {
+			break // an error, below
+		}
 		if size < 1 || chosen[i] < 0 || chosen[i] >= size {
 			return nil, fmt.Errorf("regress: set %d has %d options, of which number %d is chosen", i, size, chosen[i])
 		}

@@ -239,6 +239,9 @@ func TestFits_RefuseNumbersThatCannotBe(t *testing.T) {
 		"choices": {func() ([]float64, error) {
 			return regress.Conditional(context.Background(), x, []int{2, 1}, []int{1, 1}, regress.Options{})
 		}, "set 1 has 1 options"},
+		"fewer choices": {func() ([]float64, error) {
+			return regress.Conditional(context.Background(), x, []int{2, 1}, []int{1}, regress.Options{})
+		}, "2 sets and 1 choices"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if theta, err := c.fit(); err == nil || theta != nil || !strings.Contains(err.Error(), c.want) {

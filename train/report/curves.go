@@ -56,45 +56,35 @@ func learningCurves(n names, recs []train.Record) (ds []figure.Figure) {
 
 // curvesOf draws runs that differ in the seed alone.
 func curvesOf(n names, recs []train.Record) figure.Figure {
-	type key struct {
-		quantity string
-		record   int
-	}
-	var names []string
-	curves := map[key]*figure.Curve{}
+	var panels []*figure.Panel // of quantities
 	seeds := figure.Legend{}
 	for i, r := range recs {
-		s := figure.Category(i)
+		s, seed := figure.Category(i), fmt.Sprintf("seed %d", r.Seed)
 		s.Marker = figure.NoMarker
-		seeds.Entries = append(seeds.Entries, figure.Entry{Label: fmt.Sprintf("seed %d", r.Seed), Style: s})
+		seeds.Entries = append(seeds.Entries, figure.Entry{Label: seed, Style: s})
+		curves := map[string]*figure.Curve{}
 		for _, p := range r.Curve {
 			for _, q := range quantities(p) {
-				k := key{q.Name, i}
-				if curves[k] == nil {
-					curves[k] = &figure.Curve{Name: fmt.Sprintf("seed %d", r.Seed), Style: s}
+				if !slices.ContainsFunc(panels, func(p *figure.Panel) bool { return p.Title == q.Name }) {
+					panels = append(panels, &figure.Panel{Title: q.Name, X: "epoch", Whole: true})
 				}
-				curves[k].Add(float64(p.Epoch), q.Value, math.NaN(), math.NaN(), "")
-				if !slices.Contains(names, q.Name) {
-					names = append(names, q.Name)
+				if curves[q.Name] == nil {
+					curves[q.Name] = &figure.Curve{Name: seed, Style: s}
 				}
+				curves[q.Name].Add(float64(p.Epoch), q.Value, math.NaN(), math.NaN(), "")
 			}
 		}
-	}
-	var panels []*figure.Panel
-	for _, name := range names {
-		p := &figure.Panel{Title: name, X: "epoch", Whole: true}
-		for i, r := range recs {
-			c := curves[key{name, i}]
+		for _, p := range panels {
+			c := curves[p.Title]
 			if c == nil {
 				continue
 			}
-			if level := float64(r.LoggingReward); name == Reward && finite(level) {
+			if level := float64(r.LoggingReward); p.Title == Reward && finite(level) {
 				p.Curves = append(p.Curves, figure.Curve{Name: "logging policy", Style: figure.Reference,
 					X: []float64{c.X[0], c.X[len(c.X)-1]}, Y: []float64{level, level}})
 			}
 			p.Curves = append(p.Curves, *c)
 		}
-		panels = append(panels, p)
 	}
 	seeds.Entries = append(seeds.Entries, loggingEntry)
 	first := recs[0]

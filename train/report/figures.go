@@ -220,7 +220,7 @@ func generic(n names, f experiment.Figure, recs []train.Record) ([]Point, figure
 	objective := func(p Point) string { return n.method(p.Objective, p.Lambda) }
 	full, rest := func(p Point) string { return n.configuration(p.Run) }, func(p Point) string { return n.variant(p.Run) }
 	titles, label := []string{""}, full
-	if names := distinctNames(learned, objective); len(distinctNames(learned, full)) > 12 && len(names) > 1 {
+	if names := distinctValues(learned, objective); len(distinctValues(learned, full)) > 12 && len(names) > 1 {
 		titles, label = names, rest
 	}
 	key := figure.Legend{}
@@ -228,7 +228,7 @@ func generic(n names, f experiment.Figure, recs []train.Record) ([]Point, figure
 	for i, title := range titles {
 		views[i] = view{title: title, lines: []line{logged(logging)}}
 	}
-	for i, l := range distinctNames(learned, label) {
+	for i, l := range distinctValues(learned, label) {
 		key.Entries = append(key.Entries, figure.Entry{Label: l, Style: figure.Category(i)})
 		for k, title := range titles {
 			views[k].lines = append(views[k].lines, line{l, figure.Category(i), learned, func(p Point) bool {
@@ -297,32 +297,23 @@ func learnedOf(recs []train.Record) []train.Record {
 }
 
 func datasets(pts []Point) []string {
-	names := distinctNames(pts, func(p Point) string { return p.Dataset })
+	names := distinctValues(pts, func(p Point) string { return p.Dataset })
 	slices.SortFunc(names, datasetRank)
 	return names
 }
 
 // distinct lists the numbers of points in ascending order.
 func distinct(pts []Point, of func(Point) train.Number) []train.Number {
-	var xs []train.Number
-	for _, p := range pts {
-		if x := of(p); x.Valid() && !slices.Contains(xs, x) {
-			xs = append(xs, x)
-		}
-	}
-	slices.Sort(xs)
-	return xs
+	known := slices.DeleteFunc(slices.Clone(pts), func(p Point) bool { return !of(p).Valid() })
+	return slices.Sorted(slices.Values(distinctValues(known, of)))
 }
 
-// distinctNames lists the names of points in order of first appearance.
-func distinctNames(pts []Point, of func(Point) string) []string {
-	var names []string
-	for _, p := range pts {
-		if s := of(p); !slices.Contains(names, s) {
-			names = append(names, s)
-		}
+// distinctValues lists the values of points in order of first appearance.
+func distinctValues[T comparable](pts []Point, of func(Point) T) (values []T) {
+	for _, same := range groupBy(pts, of) {
+		values = append(values, of(same[0]))
 	}
-	return names
+	return values
 }
 
 // datasetName is how a data set is called in titles.
