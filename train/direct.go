@@ -24,7 +24,7 @@ import (
 // a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest. Folds
 // choose the weights w_m by the log-loss of rows that taught no score. Actions that are numbers have curves, cliffs and
 // trees of all actions alone, which know what is next to what. Exclusive scores, of exactly one right action in each
-// context, are used where the rewards of held-out rows speak for them.
+// context, are used where the rewards of all actions seem to sum to 1 and held-out rows speak for them.
 //
 // What was chosen is kept: later rows of the same log are learned from without choosing again, until there are
 // twice as many.
@@ -76,6 +76,7 @@ type table struct {
 	y        []float64 // rewards in [0, 1]
 	k        int
 	numeric  *numbers // of actions that are numbers; nil: they are names
+	oneRight bool     // the rewards of all actions sum to about 1, as where exactly one is right
 	fold     []int
 	folds    int
 	numbers  []int32 // features that have more than two values, and those that have one
@@ -169,12 +170,18 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 	for _, i := range inOrder(rows) {
 		log.X.Row64(log.Context(rows[i]), t.x.Data[i*dim:(i+1)*dim])
 	}
+	all := make([]float64, n) // estimates of Σ_a r(x, a)
 	for i, r := range rows {
 		t.action[i], t.y[i], t.fold[i] = log.Action[r], -log.Cost[r], fold.IntN(t.folds)
+		if all[i] = t.y[i]; log.Propensity != nil {
+			all[i] /= log.Propensity[r]
+		}
 		if log.Group != nil && log.Group[r] >= 0 {
 			t.fold[i] = int(log.Group[r]) % t.folds
 		}
 	}
+	mean, sd := stat.MeanStdDev(all, nil)
+	t.oneRight = math.Abs(mean-1) < 3*sd/math.Sqrt(float64(n))
 	for j := range dim {
 		switch t.values(j) {
 		case 1:
@@ -266,7 +273,9 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 		switch {
 		case d.may != nil && !d.may(k.name) || !k.fits(t):
 		case d.may == nil && strings.HasPrefix(k.name, exclusiveName):
-			exclusive = append(exclusive, k)
+			if t.oneRight {
+				exclusive = append(exclusive, k)
+			}
 		default:
 			of = append(of, k)
 		}
@@ -322,7 +331,7 @@ func (d *Direct) cross(ctx context.Context, t *table, rows []int, logits [][]flo
 }
 
 // crossExclusive takes kinds of exclusive scores into use if the first of them has less held-out log-loss than the first
-// of all kinds, by more than is needless. It is that with exactly one right action: to others it costs no more than time.
+// of all kinds.
 func (d *Direct) crossExclusive(ctx context.Context, t *table, rows []int, y []float64, logits [][]float64,
 	of []kind) ([][]float64, error) {
 	before := len(d.tuned)
@@ -338,7 +347,7 @@ func (d *Direct) crossExclusive(ctx context.Context, t *table, rows []int, y []f
 	if err != nil {
 		return nil, err
 	}
-	if !(with < without-needless) {
+	if !(with < without) {
 		d.tuned = d.tuned[:before]
 		return logits, nil
 	}
