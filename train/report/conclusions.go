@@ -45,7 +45,7 @@ var bothLambdas = []string{"star", "authors"}
 // in pairs of one data set, η₀ ≥ 0.2 and seed; Clip with τ = n^(−1/4), Gaussian
 // policies. For both choices of λ.
 func beatsOtherBounds(recs []train.Record) []Verdict {
-	far := slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return !atLeast(r.Eta0, notNearZero) })
+	far := slices.DeleteFunc(slices.Clone(recs), func(r train.Record) bool { return isNear(r.Eta0) })
 	claim := "Corollary 1 beats London, Sakhi 1 and Sakhi 2 when η₀ is not near 0 (η₀ ≥ 0.2)"
 	return under(bothLambdas, 1, claim, func(lambda string) (cs []Comparison) {
 		for _, other := range []string{"london", "sakhi1", "sakhi2"} {
@@ -210,12 +210,10 @@ func boundTightens(recs []train.Record) []Verdict {
 					return is(r) && finite(r.ObjectiveValue) && in(r.Eta0)
 				}}
 			}
-			below := s("gap of Corollary 1 × Clip at η₀ < 0.2",
-				func(e float64) bool { return !atLeast(e, notNearZero) }, meanOf(gap))
-			above := s("gap of Corollary 1 × Clip at η₀ ≥ 0.2", func(e float64) bool { return atLeast(e, notNearZero) },
-				meanOf(gap))
-			slope := s("−slope of the gap of Corollary 1 × Clip in η₀ ≥ 0.2",
-				func(e float64) bool { return atLeast(e, notNearZero) }, falls)
+			isFar := func(eta0 float64) bool { return !isNear(eta0) }
+			below := s("gap of Corollary 1 × Clip at η₀ < 0.2", isNear, meanOf(gap))
+			above := s("gap of Corollary 1 × Clip at η₀ ≥ 0.2", isFar, meanOf(gap))
+			slope := s("−slope of the gap of Corollary 1 × Clip in η₀ ≥ 0.2", isFar, falls)
 			return []Comparison{
 				comparison{test: Above, across: true, cell: tauOf, a: below, b: above}.compare(recs),
 				comparison{test: Above, across: true, cell: tauOf, a: slope}.compare(recs),
@@ -294,7 +292,8 @@ func choices(recs []train.Record, objectives ...string) []string {
 	return []string{"star"}
 }
 
-func atLeast(eta0, x float64) bool { return eta0 > x-1e-9 }
+// isNear reports that an η₀ is below notNearZero.
+func isNear(eta0 float64) bool { return !(eta0 > notNearZero-1e-9) }
 
 func hyperOf(r train.Record) string {
 	if experiment.HasDefaultHyper(r) {

@@ -515,15 +515,11 @@ func RewardsPage(recs []train.Record, o PageOptions) (html.Page, error) {
 
 // Best says in a sentence which configuration earns most, of each data set and η₀. Names are those of the library.
 func Best(lib library.Library, recs []train.Record) string {
-	type problem struct {
-		dataset string
-		eta0    float64
-	}
 	won := map[string]int{}
 	problems, fewest, seeds := 0, math.MaxInt, 0
 	said := ""
 	learned := slices.DeleteFunc(learnedOf(recs), func(r train.Record) bool { return !finite(r.Reward) })
-	for _, of := range groupBy(learned, func(r train.Record) problem { return problem{r.Dataset, r.Eta0} }) {
+	for _, of := range groupBy(learned, problemOf) {
 		problems++
 		var most []train.Record
 		for _, runs := range groupBy(of, configuration) {

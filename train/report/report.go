@@ -156,6 +156,14 @@ type group struct {
 	se           float64 // Monte Carlo error of one run's reward
 }
 
+// problem is what the runs of a table have in common.
+type problem struct {
+	dataset string
+	eta0    float64
+}
+
+func problemOf(r train.Record) problem { return problem{r.Dataset, r.Eta0} }
+
 // rewards prints one table for each data set and η₀, best reward first.
 func rewards(w io.Writer, f table.Format, width int, recs []train.Record) error {
 	var gs []*group
@@ -166,11 +174,7 @@ func rewards(w io.Writer, f table.Format, width int, recs []train.Record) error 
 		}
 		gs = append(gs, g)
 	}
-	type problem struct {
-		dataset string
-		eta0    float64
-	}
-	for i, of := range groupBy(gs, func(g *group) problem { return problem{g.Dataset, g.Eta0} }) {
+	for i, of := range groupBy(gs, func(g *group) problem { return problemOf(g.Record) }) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
