@@ -97,7 +97,11 @@ func partialsIn(dirs []string) (kind string, paths []string, err error) {
 		}
 	}
 	for _, path := range paths {
-		k, _, _ := strings.Cut(filepath.Base(path), "-")
+		k, _, named := strings.Cut(filepath.Base(path), "-")
+		if !named {
+			return "", nil, fmt.Errorf("merge: %s is not named as opl names partial results, such as "+
+				"certify-1-of-3.part: rename it, or take it away", path)
+		}
 		if kind == "" {
 			kind = k
 		}

@@ -36,7 +36,7 @@ func newCSV(l *lines, b *builder) (reader, error) {
 	case err == io.EOF:
 		return nil, fmt.Errorf("%s: no header: the file is empty", l.path)
 	case errors.As(err, &wrong):
-		return nil, fmt.Errorf("%s: header: %w", l.path, err)
+		return nil, fmt.Errorf("%s: header: %v", l.path, err)
 	case err != nil:
 		return nil, err
 	}
