@@ -164,6 +164,31 @@ func same(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
+// take adds the results of a store to all, by key.
+func (m *Merged) take(s *Store, all map[string]line) error {
+	m.Notes, m.Damaged = append(m.Notes, s.notes...), m.Damaged+len(s.bad)
+	for _, l := range s.lines {
+		key := Key(l.rec.Run)
+		first, twice := all[key]
+		if !twice {
+			all[key] = l
+			continue
+		}
+		if !sameResult(first.rec, l.rec) {
+			return fmt.Errorf("merge: %s: %s has another result than in %s%s: take one out, or run it again", l,
+				Name(l.rec.Run), first, apart(first.rec, l.rec))
+		}
+		kept, other := first, l
+		if preferred(l.rec, first.rec) {
+			kept, other = l, first
+		}
+		kept.rec.Seconds = cmp.Or(kept.rec.Seconds, other.rec.Seconds)
+		all[key] = kept
+		m.Repeats++
+	}
+	return nil
+}
+
 // Merge puts the results of folders, and of folders in them, together in the folder out, with those
 // that it has: see [Store.Settle]. It is done whole or not at all, and again without harm. Runs
 // that several have count once. Errors: two results of a run; records or plans that do not go
@@ -183,29 +208,6 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 	all := map[string]line{} // by key
 	var plan *planned
 	var planFrom string
-	take := func(s *Store) error {
-		m.Notes, m.Damaged = append(m.Notes, s.notes...), m.Damaged+len(s.bad)
-		for _, l := range s.lines {
-			key := Key(l.rec.Run)
-			first, twice := all[key]
-			if !twice {
-				all[key] = l
-				continue
-			}
-			if !sameResult(first.rec, l.rec) {
-				return fmt.Errorf("merge: %s: %s has another result than in %s%s: take one out, or run it again", l,
-					Name(l.rec.Run), first, apart(first.rec, l.rec))
-			}
-			kept, other := first, l
-			if preferred(l.rec, first.rec) {
-				kept, other = l, first
-			}
-			kept.rec.Seconds = cmp.Or(kept.rec.Seconds, other.rec.Seconds)
-			all[key] = kept
-			m.Repeats++
-		}
-		return nil
-	}
 	for _, dir := range dirs {
 		p, err := readPlan(filepath.Join(dir, planFile))
 		switch {
@@ -225,7 +227,7 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 			continue // begun, and nothing stored
 		}
 		if err == nil {
-			err = take(s)
+			err = m.take(s, all)
 		}
 		if err != nil {
 			return nil, m, err
@@ -234,7 +236,7 @@ func Merge(dirs []string, out string, partial bool) (*Store, Merged, error) {
 	}
 	old, err := ReadStore(out)
 	if err == nil {
-		err = take(old)
+		err = m.take(old, all)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, m, err
