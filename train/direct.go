@@ -70,13 +70,15 @@ type tuning struct {
 
 // table is contexts, actions and rewards of rows.
 type table struct {
-	x        regress.Matrix // φ(x)
-	rows     []int          // of the log
-	action   []int32
-	y        []float64 // rewards in [0, 1]
-	k        int
-	numeric  *numbers // of actions that are numbers; nil: they are names
-	oneRight bool     // the rewards of all actions sum to about 1, as where exactly one is right
+	x       regress.Matrix // φ(x)
+	rows    []int          // of the log
+	action  []int32
+	y       []float64 // rewards in [0, 1]
+	k       int
+	numeric *numbers // of actions that are numbers; nil: they are names
+	// oneRight is what the mean of r/π₀ says for exactly one right action, whose rewards sum to 1, beside sums from
+	// N(1, 1): its log-likelihood ratio, at most 0.
+	oneRight float64
 	fold     []int
 	folds    int
 	numbers  []int32 // features that have more than two values, and those that have one
@@ -181,7 +183,8 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 		}
 	}
 	mean, sd := stat.MeanStdDev(all, nil)
-	t.oneRight = math.Abs(mean-1) < 3*sd/math.Sqrt(float64(n))
+	se := stat.StdErr(sd, float64(n))
+	t.oneRight = min(0, -(mean-1)*(mean-1)/(2*se*se)-math.Log(se))
 	for j := range dim {
 		switch t.values(j) {
 		case 1:
@@ -273,7 +276,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 		switch {
 		case d.may != nil && !d.may(k.name) || !k.fits(t):
 		case d.may == nil && strings.HasPrefix(k.name, exclusiveName):
-			if t.oneRight {
+			if t.oneRight > -unlikely {
 				exclusive = append(exclusive, k)
 			}
 		default:
@@ -331,7 +334,7 @@ func (d *Direct) cross(ctx context.Context, t *table, rows []int, logits [][]flo
 }
 
 // crossExclusive takes kinds of exclusive scores into use if the first of them has less held-out log-loss than the first
-// of all kinds.
+// of all kinds, by what the sum of rewards says against them.
 func (d *Direct) crossExclusive(ctx context.Context, t *table, rows []int, y []float64, logits [][]float64,
 	of []kind) ([][]float64, error) {
 	before := len(d.tuned)
@@ -347,7 +350,7 @@ func (d *Direct) crossExclusive(ctx context.Context, t *table, rows []int, y []f
 	if err != nil {
 		return nil, err
 	}
-	if !(with < without) {
+	if !(with < without+t.oneRight) {
 		d.tuned = d.tuned[:before]
 		return logits, nil
 	}
@@ -433,6 +436,9 @@ func mixture(ctx context.Context, logits [][]float64, y []float64, leave bool) (
 		in = slices.Delete(in, out, out+1)
 	}
 }
+
+// unlikely is from what log-likelihood ratio on exclusive scores are not tried.
+const unlikely = 5
 
 // needless is how much a kind lowers the log-loss of all rows, in nats, that is not worth its time.
 const needless = 3

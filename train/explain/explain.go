@@ -85,7 +85,7 @@ type Segment struct {
 // mostColumns is how many columns are permuted, and mostPermuted in how many rows, evenly spaced: a log may be sorted.
 const (
 	mostColumns  = 100
-	mostPermuted = 4_000
+	mostPermuted = 2_000
 	leastJudged  = 30
 )
 
