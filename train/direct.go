@@ -271,8 +271,12 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 		y[i] = t.y[r]
 	}
 	d.tuned = nil
+	all := kinds()
+	if d.may == nil && curves().fits(t) { // others do not know that actions are neighbours
+		all = all[slices.IndexFunc(all, func(k kind) bool { return k.name == pooledName }):]
+	}
 	var of, exclusive []kind
-	for _, k := range kinds() {
+	for _, k := range all {
 		switch {
 		case d.may != nil && !d.may(k.name) || !k.fits(t):
 		case d.may == nil && strings.HasPrefix(k.name, exclusiveName):
@@ -282,9 +286,6 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 		default:
 			of = append(of, k)
 		}
-	}
-	if d.may == nil && curves().fits(t) { // others do not know that actions are neighbours
-		of = of[slices.IndexFunc(of, func(k kind) bool { return k.name == pooledName }):]
 	}
 	logits, err := d.cross(ctx, t, rows, nil, of)
 	if err != nil {
