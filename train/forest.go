@@ -25,7 +25,7 @@ func trees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Lay
 // exclusiveTrees learns boosted trees of a softmax over actions of which exactly one is right.
 func exclusiveTrees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 	o := t.boosting(rows)
-	o.Depth, o.Leaves, o.MinRows = 3, 6, 20 // each is grown from the rows of all actions
+	o.Depth, o.Leaves, o.MinRows, o.Rate, o.Rounds = 3, 6, 20, .16, 100 // each is grown from the rows of all actions
 	x, action, y := t.of(evenly(rows, mostGrown/t.k/t.x.Width))
 	got, err := regress.BoostExclusive(ctx, x, action, t.k, y, o)
 	if err != nil {
