@@ -289,7 +289,7 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 	r.held = float64(len(out))
 	base, k := t.base(teach), max(1, t.k)
 	score, judged := make([]float64, len(teach)*k), make([]float64, len(out)*k)
-	p := make([]float64, len(score))
+	var p []float64 // of exclusive outputs
 	for i := range score {
 		score[i] = base
 	}
@@ -309,6 +309,7 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 			return r, err
 		}
 		if t.exclusive != nil {
+			p = slices.Grow(p[:0], len(score))[:len(score)]
 			kernel.Softmax(p, score, k)
 		}
 		before := len(grown.Sizes)
@@ -394,10 +395,12 @@ func (t *task) score(score []float64, row int32, i int) float64 {
 	if t.exclusive == nil {
 		return score[i]
 	}
-	z, a := slices.Clone(score[i*t.k:(i+1)*t.k]), t.exclusive[row]
+	z, a := score[i*t.k:(i+1)*t.k], t.exclusive[row]
 	of := z[a]
 	z[a] = math.Inf(-1)
-	return of - floats.LogSumExp(z)
+	odds := of - floats.LogSumExp(z)
+	z[a] = of
+	return odds
 }
 
 // loss is the mean loss of rows.
