@@ -91,6 +91,7 @@ func TestDirect_TakesExclusiveScoresWhereOneActionIsRight(t *testing.T) {
 		{"one is right", true, oneRight(func(x []float64, a int) float64 { return 3 * x[a] })},
 		{"alike", false, func(x []float64, a int) float64 { return sigmoid(x[0] + .5*x[a]) }},
 		{"all may be", false, func(x []float64, a int) float64 { return sigmoid(1.5 * x[a]) }},
+		{"one on average", false, func(x []float64, a int) float64 { return 1./3 + .3*math.Tanh(2*x[0]) }},
 		{"nothing", false, func([]float64, int) float64 { return .5 }},
 		{"clicks", false, func(x []float64, a int) float64 { return .04 * sigmoid(x[a]) }},
 	} {

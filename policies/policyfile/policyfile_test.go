@@ -425,6 +425,7 @@ func TestRead_RefusesDamagedAndImpossibleFiles(t *testing.T) {
 		{sealed(t, g, `"weight":1`, `"weight":0.5`), "sum to 0.5"},
 		{sealed(t, g, `"weight":1`, `"weight":0`), "weight 0"},
 		{sealed(t, g, `"floor":`, `"catalogue":"abc","floor":`), "cannot unmarshal string into Go struct field"},
+		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,2]],"activation":"odds"}],"weights":[[1.5`), "odds of 1 outputs, want at least 2"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,null]],"activation":"relu"}],"weights":[[1.5`), "null among the numbers of a layer"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,2]],"bias":[null],"activation":"relu"}],"weights":[[1.5`), "null among the numbers of a layer"},
 		{sealed(t, g, `"weights":[[1.5`, `"layers":[{"weights":[[1,2,3]],"activation":"relu"}],"weights":[[1.5`), "row 0 of a layer has 3 numbers for 2"},
