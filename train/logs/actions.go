@@ -16,7 +16,6 @@ import (
 
 // actionNumbers collects the actions that rows took, and those that have propensities.
 type actionNumbers struct {
-	catalogue *Catalogue // of all actions; nil: there is none
 	actions   []action
 	actionID  map[string]int32
 	propsOf   []string // names of the actions of row.props

@@ -76,7 +76,7 @@ const (
 // builder reads rows, checks them, and appends them to columns. One pass over the files is one builder; what a pass
 // learns for the next is in memory.
 type builder struct {
-	o      *Options
+	*plan
 	path   string
 	memory *memory
 	row    row
@@ -102,14 +102,12 @@ type input struct {
 	files     places    // of which the rows are, if there are several
 	columns   []*column // of all files
 	byName    map[string]*column
-	folders   [][2]string       // columns that the folders of the file stand for
-	joined    bool              // and some of these are of the context
-	table     *table            // of the file that is read; nil: it has none
-	renamed   map[string]string // names of the schema, by the file's
-	taken     map[string]bool   // names that a column has by renamed alone
-	fields    bool              // rows are no log's: their cells are kept in the columns, see Rows
-	describes bool              // the file is a catalogue, and rows are actions
-	typesOnly bool              // this pass only finds the kinds of columns
+	folders   [][2]string // columns that the folders of the file stand for
+	joined    bool        // and some of these are of the context
+	table     *table      // of the file that is read; nil: it has none
+	fields    bool        // rows are no log's: their cells are kept in the columns, see Rows
+	describes bool        // the file is a catalogue, and rows are actions
+	typesOnly bool        // this pass only finds the kinds of columns
 }
 
 // common holds what rows must agree in, or must have.
@@ -170,8 +168,8 @@ type memory struct {
 	lists            bool     // of dsjson: rows are lists
 }
 
-func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
-	b := &builder{o: o, path: path, memory: m}
+func newBuilder(path, dir string, p *plan, m *memory) (*builder, error) {
+	b, o := &builder{plan: p, path: path, memory: m}, p.o
 	b.lo, b.hi, b.base, b.hash = o.RewardMin, o.RewardMax, -1, xxhash.New()
 	b.actionID, b.byName, b.into = map[string]int32{}, map[string]*column{}, &b.contexts
 	b.itemNumbers, b.seeds = map[itemKey]int32{}, [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
@@ -190,6 +188,9 @@ func newBuilder(path, dir string, o *Options, m *memory) (*builder, error) {
 			in = ""
 		}
 		s.open(in)
+	}
+	if p.catalogue != nil {
+		b.use(p.catalogue)
 	}
 	return b, b.startNumbers()
 }

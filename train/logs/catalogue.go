@@ -53,7 +53,7 @@ func ReadCatalogue(path string, categories ...string) (*Catalogue, error) {
 
 // readCatalogue makes a pass over a catalogue. errAgain asks for another one.
 func readCatalogue(path, packed string, format *format, o *Options, m *memory) (_ *Catalogue, err error) {
-	b, err := newBuilder(path, "", o, m)
+	b, err := newBuilder(path, "", &plan{o: o}, m)
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +162,8 @@ func roleInCatalogue(name string) role {
 	return roleIgnored
 }
 
-// use makes the catalogue's the actions of a log that is read.
+// use makes the actions of a log that is read those of a catalogue.
 func (b *builder) use(c *Catalogue) {
-	b.catalogue = c
 	b.actions = make([]action, len(c.Actions))
 	for i, name := range c.Actions {
 		b.actions[i] = action{text: name, number: -1, hash: xxhash.Sum64String(name)}

@@ -31,11 +31,11 @@ func (c *chain) next(b *builder) error {
 	for {
 		var err error
 		if c.reader == nil {
-			if c.at == len(c.files) {
+			if c.at == len(c.list) {
 				return io.EOF
 			}
-			if c.at++; c.files[c.at-1].left == nil {
-				err = c.begin(b, c.files[c.at-1])
+			if c.at++; c.list[c.at-1].left == nil {
+				err = c.begin(b, c.list[c.at-1])
 			}
 		} else if err = c.reader.next(b); err == nil {
 			return c.addFixed(b)
@@ -49,7 +49,7 @@ func (c *chain) next(b *builder) error {
 			return err
 		default: // the rest is only looked at
 			_ = c.close()
-			c.leaveOut(c.files[c.at-1], err)
+			c.leaveOut(c.list[c.at-1], err)
 			c.failed, b.typesOnly = true, true
 			b.begin()
 		}
@@ -134,7 +134,7 @@ func (c *chain) addFixed(b *builder) error {
 		}
 	}
 	if b.o.LoggedByFile && !c.alone && len(b.row.policy) == 0 {
-		base, _, _ := strings.Cut(filepath.Base(c.files[c.at-1].name), ".")
+		base, _, _ := strings.Cut(filepath.Base(c.list[c.at-1].name), ".")
 		b.row.policy = append(b.row.policy, base...)
 	}
 	return nil

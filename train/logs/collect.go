@@ -35,7 +35,7 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 // weight 1; grouped says that some have a group. Close the log.
 func Gather(ctx context.Context, folder string, actions []string, grouped bool, next func() *Decision) (_ *Log,
 	err error) {
-	b, err := newBuilder("log", folder, &Options{Actions: actions}, &memory{})
+	b, err := newBuilder("log", folder, &plan{o: &Options{Actions: actions}}, &memory{})
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func Gather(ctx context.Context, folder string, actions []string, grouped bool, 
 
 // collect makes a log in memory by options.
 func collect(o *Options, decisions []Decision) (*Log, error) {
-	b, err := newBuilder("log", "", o, &memory{})
+	b, err := newBuilder("log", "", &plan{o: o}, &memory{})
 	if err != nil {
 		return nil, err
 	}

@@ -119,8 +119,7 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	named := plan{o: &o} // what is wrong with its names is said later
-	named.renamed, named.taken, _ = o.renames()
+	named, _ := o.names() // what is wrong with them is said later
 	column := func(c [2]string) bool { return named.as(c[0]) != "" }
 	g := f.list[0]
 	alone := len(f.list) == 1 && g.name == paths[0] && g.bucket == nil && !slices.ContainsFunc(g.fixed, column)

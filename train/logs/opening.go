@@ -21,28 +21,39 @@ import (
 	"opl/policies/wholefile"
 )
 
-// plan holds what the options ask of a reader, checked.
+// plan holds what the options ask of a reader.
 type plan struct {
-	o               *Options
-	listed          uint64 // hash of the catalogue's file
-	catalogue       *Catalogue
-	renamed, before map[string]string // names of the schema by the file's; as if all of them were to be there
-	taken           map[string]bool
+	o         *Options
+	itemsHash uint64            // hash of the catalogue's file
+	catalogue *Catalogue        // of all actions; nil: there is none
+	renamed   map[string]string // names of the schema, by the file's
+	before    map[string]string // the file's, by those of the schema
+	taken     map[string]bool   // names of the schema that a column has by renamed alone
+}
+
+// names makes the plan of what the options say of names of columns.
+func (o *Options) names() (p *plan, err error) {
+	p = &plan{o: o, before: map[string]string{}}
+	p.renamed, p.taken, err = o.renames()
+	for column, name := range p.renamed {
+		p.before[name] = column
+	}
+	return p, err
 }
 
 // plan checks what the options say of a file of a format.
-func (o *Options) plan(path string, format *format) (p *plan, err error) {
-	p = &plan{o: o}
+func (o *Options) plan(path string, format *format) (*plan, error) {
+	p, err := o.names()
 	if o.Catalogue != "" {
 		if o.Actions != nil {
 			return nil, fmt.Errorf("%s: setting actions and setting catalogue both say which actions there are: give "+
 				"one of them", path)
 		}
-		if p.listed, err = fileHash(o.Catalogue, true); err != nil {
-			return nil, err
+		var unread error
+		if p.itemsHash, unread = fileHash(o.Catalogue, true); unread != nil {
+			return nil, unread
 		}
 	}
-	p.renamed, p.taken, err = o.renames()
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -54,10 +65,6 @@ func (o *Options) plan(path string, format *format) (p *plan, err error) {
 		return nil, fmt.Errorf("%s: setting delimiter is for CSV, not for format %s", path, format.name)
 	case format.row == "" && len(o.Columns) > 0:
 		return nil, fmt.Errorf("%s: setting columns is not for format %s, which has none", path, format.name)
-	}
-	p.before = map[string]string{}
-	for column, name := range p.renamed {
-		p.before[name] = column
 	}
 	return p, nil
 }
@@ -96,11 +103,10 @@ func (p *plan) as(name string) string {
 // opening opens files as one log. It finds their cache, or reads them in passes. A pass that learns something that it
 // should have known, such as the kind of a column, is followed by another.
 type opening struct {
+	*Files
 	*plan
 	name    string // of the log, in errors
-	files   []*file
-	alone   bool // one file, by its own name: errors and rows are the file's, and no other is read without it
-	passed  int  // files of other endings
+	alone   bool   // one file, by its own name: errors and rows are the file's, and no other is read without it
 	mode    fs.FileMode
 	dir     string   // of temporary files
 	caches  []string // where the cache may be
@@ -109,9 +115,9 @@ type opening struct {
 
 // open reads all files as one log of a name. alone: it is one file by its own name.
 func (f *Files) open(ctx context.Context, name string, alone bool, o *Options) (_ *Log, err error) {
-	r := &opening{name: name, files: f.list, alone: alone, passed: f.Passed, mode: 0o666}
+	r := &opening{Files: f, name: name, alone: alone, mode: 0o666}
 	defer func() {
-		for _, g := range r.files {
+		for _, g := range r.list {
 			if g.local != "" {
 				err = errors.Join(err, os.Remove(g.local))
 			}
@@ -218,15 +224,15 @@ func (f *Files) cachePaths(alone bool, o *Options) (paths []string) {
 
 // key is what the cache depends on beside the content of the files: which they are, and what the options say.
 func (r *opening) key(o *Options) string {
-	k := key(r.files[0].format.name, o, r.listed)
+	k := key(r.list[0].format.name, o, r.itemsHash)
 	if r.alone {
 		return k
 	}
 	names := xxhash.New()
-	for _, g := range r.files {
+	for _, g := range r.list {
 		fmt.Fprintf(names, "%q", g.name)
 	}
-	return fmt.Sprintf("%s files %v %d %016x", k, o.LoggedByFile, r.passed, names.Sum64())
+	return fmt.Sprintf("%s files %v %d %016x", k, o.LoggedByFile, r.Passed, names.Sum64())
 }
 
 // cached returns the cache if the files are as they were when it was written, else nil.
@@ -241,7 +247,7 @@ func (r *opening) cached() (*Log, error) {
 		keys = append(keys, r.key(&said))
 	}
 	var infos []os.FileInfo
-	for _, g := range r.files {
+	for _, g := range r.list {
 		if g.info != nil {
 			infos = append(infos, g.info)
 		}
@@ -269,10 +275,10 @@ func (r *opening) cached() (*Log, error) {
 
 // fresh reports whether the files still have the content they had.
 func (r *opening) fresh(sources []source) bool {
-	if len(sources) != len(r.files) {
+	if len(sources) != len(r.list) {
 		return false
 	}
-	for i, g := range r.files {
+	for i, g := range r.list {
 		if s := sources[i]; s.Tag != g.tag() || g.bucket == nil && !fresh(g.name, s) {
 			return false
 		}
@@ -282,13 +288,13 @@ func (r *opening) fresh(sources []source) bool {
 
 // copyObjects copies the objects to temporary files, several at once.
 func (r *opening) copyObjects(ctx context.Context) error {
-	errs, stop := make([]error, len(r.files)), atomic.Bool{}
+	errs, stop := make([]error, len(r.list)), atomic.Bool{}
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range max(8, runtime.GOMAXPROCS(0)) {
 		all.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(errs)) && !stop.Load(); i = next.Add(1) - 1 {
-				if g := r.files[i]; g.bucket != nil {
+				if g := r.list[i]; g.bucket != nil {
 					errs[i] = g.fetch(ctx)
 					stop.Store(stop.Load() || errs[i] != nil && !r.mayLeaveOut(errs[i]))
 				}
@@ -300,7 +306,7 @@ func (r *opening) copyObjects(ctx context.Context) error {
 		if err != nil && !r.mayLeaveOut(err) {
 			return err
 		} else if err != nil {
-			r.leaveOut(r.files[i], err)
+			r.leaveOut(r.list[i], err)
 		}
 	}
 	return nil
@@ -336,7 +342,7 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 			return nil, err
 		}
 	}
-	b, err := newBuilder(r.name, r.dir, r.o, r.learned)
+	b, err := newBuilder(r.name, r.dir, r.plan, r.learned)
 	if err != nil {
 		return nil, err
 	}
@@ -344,17 +350,14 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 	if err := b.beginCache(r.caches, r.dir, r.mode|0o600); err != nil {
 		return nil, err
 	}
-	if b.renamed, b.taken = r.renamed, r.taken; r.catalogue != nil {
-		b.use(r.catalogue)
-	}
 	var left []*file
-	for _, g := range r.files {
+	for _, g := range r.list {
 		if g.left != nil {
 			left = append(left, g)
 			b.aside(g.name, 0, g.left, nil)
 		}
 	}
-	if len(left) == len(r.files) {
+	if len(left) == len(r.list) {
 		return nil, fmt.Errorf("%s: none of %d files can be read; the first: %w", r.name, len(left), left[0].left)
 	}
 	c := &chain{opening: r}
@@ -386,18 +389,18 @@ func (r *opening) pass(ctx context.Context) (_ *Log, err error) {
 	if err := r.keepBad(b); err != nil {
 		return nil, err
 	}
-	if r.passed > 0 {
-		b.note("", 0, "%d files were passed over, whose names do not end as those of logs do", r.passed)
+	if r.Passed > 0 {
+		b.note("", 0, "%d files were passed over, whose names do not end as those of logs do", r.Passed)
 	}
 	if len(left) > 0 {
 		b.note("", 0, "%d of %d files were left out, see %s: guarantees speak of the rows of the others. The first: %v",
-			len(left), len(r.files), r.o.BadRows, left[0].left)
+			len(left), len(r.list), r.o.BadRows, left[0].left)
 	}
 	h := cacheHeader{Key: r.key(r.o)}
 	if b.LeftOut = len(left); !r.alone {
-		b.Origin.Files = len(r.files)
+		b.Origin.Files = len(r.list)
 	}
-	for _, g := range r.files {
+	for _, g := range r.list {
 		h.Sources = append(h.Sources, g.source)
 		if g.object.Size < 0 {
 			b.note("", 0, "this is snapshot %s", g.name)
@@ -426,14 +429,14 @@ func (r *opening) keepBad(b *builder) error {
 // errAgain, as its rows have been read.
 func (r *opening) unchanged(b *builder) error {
 	if r.o.Catalogue != "" {
-		if h, err := fileHash(r.o.Catalogue, true); err != nil || h != r.listed {
+		if h, err := fileHash(r.o.Catalogue, true); err != nil || h != r.itemsHash {
 			return errors.Join(err, fmt.Errorf("%s: the catalogue changed while it was read", r.o.Catalogue))
 		}
 		if err := amongIt(r.name, b.Among, r.o); err != nil {
 			return err
 		}
 	}
-	for _, g := range r.files {
+	for _, g := range r.list {
 		if g.left != nil {
 			continue
 		}

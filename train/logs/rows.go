@@ -14,10 +14,9 @@ import (
 // policy, rewards. Errors name file and row.
 type Rows struct {
 	reader reader
-	b      *builder          // whose row stays empty; the fields are in its table
-	names  map[string]string // of the file, by those of the schema
-	what   string            // a row is called; "line" of a file that does not name its fields at its beginning
-	n      int               // of the row, from 1; 0: before the first
+	b      *builder // whose row stays empty; the fields are in its table
+	what   string   // a row is called; "line" of a file that does not name its fields at its beginning
+	n      int      // of the row, from 1; 0: before the first
 	err    error
 }
 
@@ -48,21 +47,16 @@ func OpenRows(path string, o Options) (*Rows, error) {
 		return nil, fmt.Errorf("%s: no kind of file for rows of named fields: want %s", path,
 			endingsOf(func(f *format) bool { return f.row != "" }))
 	}
-	renamed, taken, err := o.renames()
+	p, err := o.names()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	b := &builder{path: path, o: &o, memory: &memory{}, input: input{fields: true,
-		byName: map[string]*column{}, renamed: renamed, taken: taken}}
-	names := map[string]string{}
-	for column, name := range renamed {
-		names[name] = column
-	}
+	b := &builder{plan: p, path: path, memory: &memory{}, input: input{fields: true, byName: map[string]*column{}}}
 	rd, err := f.reader(path, packed, b)
 	if err != nil {
 		return nil, err
 	}
-	return &Rows{reader: rd, b: b, names: names, what: f.row}, nil
+	return &Rows{reader: rd, b: b, what: f.row}, nil
 }
 
 // Next goes to the next row; it is false at the end and after an error.
@@ -111,7 +105,7 @@ func (r *Rows) Has(name string) bool { return r.find(name) != nil }
 
 // find returns a field, nil if the row has none of the name.
 func (r *Rows) find(name string) *field {
-	own, named := r.names[name]
+	own, named := r.b.before[name]
 	i, ok := r.b.table.index[own]
 	if !named || !ok {
 		i, ok = r.b.table.index[name]
