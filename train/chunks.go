@@ -12,10 +12,11 @@ import (
 
 // Chunked holds what a Recipe returns if it certifies in chunks: a mixture of one policy for each chunk.
 type Chunked struct {
-	Learned     []*Learned              // from each chunk, without certificates of their own
-	Weights     []float64               // of each in the mixture, drawn anew for every decision
-	Bounds      certify.Bounds          // of the mixture
-	Certificate *provenance.Certificate // of the mixture; nil: there was no judge
+	*ChunkPolicy                         // of the last chunk, from the most rows
+	Policies     []*ChunkPolicy          // of each chunk
+	Weights      []float64               // of each in the mixture, drawn anew for every decision
+	Bounds       certify.Bounds          // of the mixture
+	Certificate  *provenance.Certificate // of the mixture; nil: there was no judge
 }
 
 // LearnChunks runs the recipe once for each chunk: from the rows that teach and the chunks
@@ -53,7 +54,6 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 	}
 	out := &Chunked{}
 	var parts []certify.Chunk
-	var judged []provenance.Chunk
 	for k, rows := range chunks {
 		for _, i := range rows {
 			if i < 0 || i >= log.Len() {
@@ -75,11 +75,12 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", where(k), err)
 		}
-		if out.Learned = append(out.Learned, p); log.Choices != nil && len(r.tried(log, one.Teaching)) < len(one.Teaching) {
+		out.ChunkPolicy = p
+		if out.Policies = append(out.Policies, p); log.Choices != nil && len(r.tried(log, one.Teaching)) < len(one.Teaching) {
 			r.kept = p.Learner
 		}
 		taught := p.Posterior.Prior.Taught
-		chunk := certify.Chunk{Rows: rows}
+		chunk := certify.Chunk{Rows: rows, Taught: taught}
 		if chunk.Policy, err = p.Play(log, c.Threads); err != nil {
 			return nil, err
 		}
@@ -90,12 +91,12 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 		for _, m := range p.Models {
 			chunk.Models = append(chunk.Models, m.on(view, taught))
 		}
-		parts, judged = append(parts, chunk), append(judged, provenance.Chunk{Chunk: chunk, Taught: taught})
+		parts = append(parts, chunk)
 	}
 	o := certify.Options{Delta: c.Delta, Gamma: r.Gamma, Threads: c.Threads}
 	if judge == nil {
 		out.Bounds, out.Weights, err = certify.Chunks(parts, log, o)
-	} else if out.Certificate, out.Weights, err = judge.Chunks(judged, o); err == nil {
+	} else if out.Certificate, out.Weights, err = judge.Chunks(parts, o); err == nil {
 		out.Bounds = out.Certificate.Statement().Bounds
 	}
 	return out, err

@@ -35,7 +35,7 @@ func TestChunks_AreLearnedFromEarlierOnesAndCertifiedAsAMixture(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := len(teaching)
-	for k, p := range got.Learned {
+	for k, p := range got.Policies {
 		taught := p.Posterior.Prior.Taught
 		if taught.Len() != seen || !slices.Equal(p.Rows, chunks[k]) || math.Abs(got.Weights[k]-float64(len(chunks[k]))/float64(got.Bounds.N)) > 1e-12 {
 			t.Errorf("part %d: %d rows taught it, want %d; weight %v", k, taught.Len(), seen, got.Weights[k])

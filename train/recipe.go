@@ -73,17 +73,15 @@ type Component struct {
 // alone is a mixture of one.
 func alone(theta []float64, in *Representation) []Component { return []Component{{1, theta, in}} }
 
-// Learned is the result of a Recipe.
-type Learned struct {
-	Policy      policies.Policy         // argmax, with the floor
-	Posterior   policies.Posterior      // its scores Mu, Sigma 0, and in Prior.Taught who learned them
-	Components  []Component             // of the mixture that the policy is, mostly one; Posterior is the last
-	Bounds      certify.Bounds          // on the risk, by rows that certify
-	Certificate *provenance.Certificate // nil: there was no judge
-	Rows        []int                   // that certify
-	Models      []RewardModel           // of the doubly robust bound
-	Learner     string                  // name of the candidate that won, see [Learners]; start: what plays now
-	Seconds     float64                 // of the training alone
+// ChunkPolicy is what a Recipe learned before a chunk of rows, which certifies it.
+type ChunkPolicy struct {
+	Policy     policies.Policy    // argmax, with the floor
+	Posterior  policies.Posterior // its scores Mu, Sigma 0, and in Prior.Taught who learned them
+	Components []Component        // of the mixture that the policy is, mostly one; Posterior is the last
+	Rows       []int              // that certify
+	Models     []RewardModel      // of the doubly robust bound
+	Learner    string             // name of the candidate that won, see [Learners]; start: what plays now
+	Seconds    float64            // of the training alone
 
 	seen struct { // what view gave last
 		in        *Representation
@@ -304,30 +302,19 @@ func smoothedRisk(mu []float64, log *logs.Log, rows []int) float64 {
 }
 
 // Learn runs the recipe on a log, with the rows that certify as the only chunk of [Recipe.LearnChunks].
-func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config) (*Learned, error) {
-	begin := time.Now()
-	if err := log.Learnable(); err != nil {
-		return nil, err
-	}
-	c.checked = true
+func (r Recipe) Learn(ctx context.Context, judge *provenance.Judge, log *logs.Log, c Config) (*Chunked, error) {
 	if r.Teaching == nil {
 		var err error
 		if r.Teaching, r.Certifying, err = splitLists(log, cmp.Or(r.Share, 0.5), c.Seed); err != nil {
 			return nil, err
 		}
 	}
-	got, err := r.LearnChunks(ctx, judge, log, c, [][]int{r.Certifying})
-	if err != nil {
-		return nil, err
-	}
-	out := got.Learned[0]
-	out.Bounds, out.Certificate, out.Seconds = got.Bounds, got.Certificate, time.Since(begin).Seconds()
-	return out, nil
+	return r.LearnChunks(ctx, judge, log, c, [][]int{r.Certifying})
 }
 
 // learn learns the policy and the models that the rows of one chunk certify. It compares the candidates of
 // [Recipe.candidates] on the last fifth of the rows that teach.
-func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*Learned, error) {
+func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*ChunkPolicy, error) {
 	begin, teaching := time.Now(), r.Teaching
 	r.LayerRate = cmp.Or(r.LayerRate, 0.002)
 	all := r.candidates(ctx, log, &c)
@@ -337,7 +324,7 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*Learned, e
 	if r.kept != "" {
 		all = slices.DeleteFunc(all, func(t candidate) bool { return t.name != r.kept })
 	}
-	out := &Learned{Policy: policies.Floor{Policy: argmaxOf(log), Epsilon: r.Floor}, Rows: r.Certifying}
+	out := &ChunkPolicy{Policy: policies.Floor{Policy: argmaxOf(log), Epsilon: r.Floor}, Rows: r.Certifying}
 	t := comparison{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
 	risk := func(learned [][]Component, at int, rows []int) (float64, error) {
 		return t.risk(all, learned, at, rows)
@@ -573,12 +560,12 @@ func riskDifference(p, q []float64, log *logs.Log, rows []int) (mean, se float64
 }
 
 // Play returns the policy on the rows of the log that certify, for [certify.Fixed].
-func (c *Learned) Play(log *logs.Log, threads int) (certify.Policy, error) {
+func (c *ChunkPolicy) Play(log *logs.Log, threads int) (certify.Policy, error) {
 	return play(c.Policy, c.Components, func(in *Representation) (*logs.Log, error) { return c.view(in, log, threads) })
 }
 
 // view is the log whose rows that certify are seen through a representation. The last one is kept.
-func (c *Learned) view(in *Representation, log *logs.Log, threads int) (of *logs.Log, err error) {
+func (c *ChunkPolicy) view(in *Representation, log *logs.Log, threads int) (of *logs.Log, err error) {
 	if s := &c.seen; s.in != in || s.log != log || s.view == nil {
 		s.in, s.log = in, log
 		s.view, err = in.View(log, c.Rows, threads)

@@ -83,7 +83,7 @@ type Record struct {
 	Certificate *provenance.Statement `json:"certificate,omitempty"`
 	PriorScale  Number                `json:"prior_scale"`          // the chosen s
 	Seconds     float64               `json:"seconds"`              // of the training alone
-	Learner     string                `json:"learner,omitempty"`    // of a recipe, see Learned
+	Learner     string                `json:"learner,omitempty"`    // of a recipe, see ChunkPolicy
 	Curve       []CurvePoint          `json:"curve,omitempty"`      // one point per epoch, if curves were asked for
 	DataHash    string                `json:"data_hash"`            // of the data set
 	Extensions  string                `json:"extensions,omitempty"` // of the processor, see Extensions

@@ -27,7 +27,7 @@ func (t *comparison) saturated(ctx context.Context, rows []int, best candidate, 
 	cut := len(rows) * 4 / 5
 	first, held := t.Direct.sample(), evenly(rows[cut:], heldSample)
 	plays := func(s []Component) ([]float64, error) {
-		pi, err := (&Learned{Policy: t.policy, Components: s, Rows: held}).Play(t.log, t.c.Threads)
+		pi, err := (&ChunkPolicy{Policy: t.policy, Components: s, Rows: held}).Play(t.log, t.c.Threads)
 		if err != nil {
 			return nil, err
 		}

@@ -136,11 +136,11 @@ type trained struct {
 	Training   pipeline.Training `json:"training"`
 }
 
-func trainedOf(l *pipeline.Learned, path, hash string) trained {
+func trainedOf(l *pipeline.Learned, path string) trained {
 	t, f := l.Training, l.File
 	brief := t
 	brief.Curve = nil // the file has it
-	a := trained{Policy: path, Hash: hash, Unproven: l.Unproven, Worse: l.Worse, Rows: t.Rows, Teaching: t.Teaching,
+	a := trained{Policy: path, Unproven: l.Unproven, Worse: l.Worse, Rows: t.Rows, Teaching: t.Teaching,
 		Certifying: t.Certifying, Columns: l.Log.Columns,
 		Objective: t.Objective, Seconds: t.Seconds, Training: brief, Estimate: estimateIn(logs.Units{Low: f.RewardMin,
 			High: f.RewardMax}, t.Estimate),
@@ -148,7 +148,9 @@ func trainedOf(l *pipeline.Learned, path, hash string) trained {
 	if l.Certificate != nil {
 		a.guarantee = guaranteeOf(l.Certificate.Statement())
 	}
-	a.Warnings = list(t.Warnings)
+	if a.Warnings = list(t.Warnings); path != "" {
+		a.Hash = l.Served.Hash()
+	}
 	return a
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"opl/policies/features"
-	"opl/policies/policyfile"
 	"opl/train/bench"
 	"opl/train/bench/worlds"
 	"opl/train/dataset"
@@ -178,10 +177,7 @@ func learner(lib library.Library, name string, only []string) worlds.Learner {
 		if got.Worse {
 			return l, nil // train writes no policy: what plays goes on
 		}
-		p, err := policyfile.New(got.File)
-		if err != nil {
-			return l, err
-		}
+		p := got.Served
 		if l.Policy = p.Propensities; log.Numbers != nil {
 			l.How = fmt.Sprintf("%d bins, %s", p.File().Numbers.Bins(), l.How)
 			l.Policy = func(dst []float64, x []features.Value) error {

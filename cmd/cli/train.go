@@ -133,14 +133,6 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	} else if err := save(f.out, learned.File); err != nil {
 		return kept("out", f.out, err)
 	}
-	var hash string
-	if written != "" {
-		p, err := policyfile.Load(written)
-		if err != nil {
-			return err
-		}
-		hash = p.Hash()
-	}
 	var e *explain.Explanation
 	if f.format != "json" || f.page.path != "" {
 		if e, err = explained(cmd, log, learned); err != nil {
@@ -154,20 +146,19 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		end = exitStatus(notShown)
 	}
 	page := func() (html.Page, error) { return render.TrainingPage(learned, e), nil }
-	return conclusion{answer: trainedOf(learned, written, hash), text: text, brief: short, page: page,
+	return conclusion{answer: trainedOf(learned, written), text: text, brief: short, page: page,
 		end: end}.write(cmd, f.format, &f.page)
 }
 
 // explained says what the learned policy does. It returns nil where [explain.Policy] cannot, and for logs of more than
 // 100,000 rows or 30 features, whose search for a tree takes long, and for which opl explain does it.
 func explained(cmd *cobra.Command, log *logs.Log, l *pipeline.Learned) (*explain.Explanation, error) {
-	p, err := policyfile.New(l.File)
-	if err != nil || log.Len() > 100_000 || log.Numbers != nil || l.File.Components[0].Encoder.Dim() > 30 {
-		return nil, err
+	if log.Len() > 100_000 || log.Numbers != nil || l.File.Components[0].Encoder.Dim() > 30 {
+		return nil, nil
 	}
 	show := newStages(cmd.ErrOrStderr(), "explaining")
 	defer show.stop()
-	e, err := explain.Policy(cmd.Context(), p, log, l.Judge, explain.Options{Depth: 2})
+	e, err := explain.Policy(cmd.Context(), l.Served, log, l.Judge, explain.Options{Depth: 2})
 	if err != nil {
 		e = nil
 	}

@@ -3,6 +3,8 @@ package certify
 import (
 	"errors"
 	"fmt"
+
+	"opl/policies/propensity"
 )
 
 // Chunk holds a part of the rows that certify, and the policy that these rows certify.
@@ -10,6 +12,8 @@ type Chunk struct {
 	Policy Policy         // as pi of [Fixed]; it may have been learned from earlier chunks
 	Models []*RewardModel // likewise; as many in each chunk
 	Rows   []int          // of the log, that certify this policy
+	// rows of the log that taught the policy, which may not certify; none: it was fixed before the log
+	Taught propensity.RowSet
 }
 
 // Chunks bounds the risk and the gain of a mixture of policies π_k, of which each was fixed

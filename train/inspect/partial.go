@@ -290,21 +290,39 @@ func (l *log) columnsOf(all []*Partial) {
 	}
 }
 
-// ByNumber orders partial results by the number of their shard. same must return an error for two
-// results that do not belong together: of different commands, or different contents for one shard.
-// Errors: those of same, missing shards.
-func ByNumber[T any](partials []T, shard func(*T) logs.Shard, same func(first, was, p *T) error) ([]*T, error) {
+// Part is what a partial result says of itself to [ByNumber].
+type Part struct {
+	Shard logs.Shard // whose result it is
+	Kind  string     // of what, such as "an evaluation"
+	Sound bool       // it is one
+	Of    []any      // what all shards must share
+	Named string     // that in words, for the error that they do not
+	IDs   []uint64   // of its rows, as far as it has them
+	Sums  []float64  // by which two results of a shard are told apart, but for what processors differ in
+}
+
+// like reports that a result of the same shard is the same.
+func (p Part) like(q Part) bool {
+	close := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(1, math.Abs(x), math.Abs(y)) }
+	return slices.Equal(p.IDs, q.IDs) && slices.EqualFunc(p.Sums, q.Sums, close)
+}
+
+// ByNumber orders partial results by the number of their shard. One that comes twice counts once. Errors: results of
+// other kinds, of other numbers of shards, or that do not share what they must; two different results of a shard;
+// missing shards.
+func ByNumber[T any](partials []T, of func(*T) Part) ([]*T, error) {
 	if len(partials) == 0 {
 		return nil, errors.New("there are no partial results to merge")
 	}
-	first := shard(&partials[0])
+	part := of(&partials[0])
+	first, shared := part.Shard, fmt.Sprint(part.Of...)
 	if first.Of < 1 || first.Of > logs.MostShards {
 		return nil, fmt.Errorf("partial result 1 is of shard %s: there is none", first)
 	}
 	all := make([]*T, first.Of)
 	for i := range partials {
-		p := &partials[i]
-		s := shard(p)
+		p := of(&partials[i])
+		s := p.Shard
 		if s.Number < 1 || s.Number > s.Of || s.Of > logs.MostShards {
 			return nil, fmt.Errorf("partial result %d is of shard %s: there is none", i+1, s)
 		}
@@ -312,10 +330,15 @@ func ByNumber[T any](partials []T, shard func(*T) logs.Shard, same func(first, w
 			return nil, fmt.Errorf("shards %s and %s are of another number of shards: merge those of one command",
 				first, s)
 		}
-		if err := same(&partials[0], all[s.Number-1], p); err != nil {
-			return nil, err
+		switch was := all[s.Number-1]; {
+		case !p.Sound:
+			return nil, fmt.Errorf("the partial result of shard %s is none of %s", s, p.Kind)
+		case fmt.Sprint(p.Of...) != shared:
+			return nil, fmt.Errorf("shards %s and %s are of different %s", first, s, p.Named)
+		case was != nil && !of(was).like(p):
+			return nil, fmt.Errorf("shard %s comes twice with different sums: make it again", s)
 		}
-		all[s.Number-1] = p
+		all[s.Number-1] = &partials[i]
 	}
 	var lost []string
 	for i, p := range all {
@@ -334,42 +357,37 @@ func ByNumber[T any](partials []T, shard func(*T) logs.Shard, same func(first, w
 
 // whole returns the partial results of all shards by their numbers.
 func whole(partials []Partial) ([]*Partial, error) {
+	all, err := ByNumber(partials, func(p *Partial) Part {
+		out := Part{Shard: p.Shard, Kind: "an inspection", Named: "files, actions or options: merge those of one command, " +
+			"and name all actions by setting actions", Of: []any{p.Of, p.Within, strings.Join(p.Actions, "\x00")}}
+		out.Sound = p.Summary != nil && p.Report.K == len(p.Actions) &&
+			(!p.Complete || p.Report.Rows > 0 && len(p.Span.Actions) == len(p.Actions))
+		if out.Sound {
+			out.IDs, out.Sums = slices.Concat(p.Traces.IDs, p.Traces.Sample), []float64{float64(p.Report.Rows)}
+			for _, name := range slices.Sorted(maps.Keys(p.Summary.Sums)) {
+				out.Sums = append(out.Sums, p.Summary.Sums[name]...)
+			}
+		}
+		return out
+	})
+	if err != nil {
+		return nil, err
+	}
 	numbers := map[string]*Partial{} // a shard that reads a column
-	return ByNumber(partials, func(p *Partial) logs.Shard { return p.Shard }, func(first, was, p *Partial) error {
-		switch {
-		case p.Summary == nil || p.Report.K != len(p.Actions) || p.Complete &&
-			(p.Report.Rows < 1 || len(p.Span.Actions) != len(p.Actions)):
-			return fmt.Errorf("the partial result of shard %s is none of an inspection", p.Shard)
-		case p.Of != first.Of || p.Within != first.Within || !slices.Equal(p.Actions, first.Actions):
-			return fmt.Errorf("shards %s and %s are of different files, actions or options: merge those of one "+
-				"command, "+
-				"and name all actions by setting actions", first.Shard, p.Shard)
-		case p.Has != first.Has && p.Complete && first.Complete:
-			return fmt.Errorf("shards %s and %s have other columns: times, ids, groups, weights or propensities "+
-				"are in the files of one alone",
-				first.Shard, p.Shard)
-		case was != nil && !near(was, p):
-			return fmt.Errorf("shard %s comes twice with different sums: make it again", p.Shard)
+	for _, p := range all {
+		if first := all[0]; p.Has != first.Has && p.Complete && first.Complete {
+			return nil, fmt.Errorf("shards %s and %s have other columns: times, ids, groups, weights or propensities "+
+				"are in the files of one alone", first.Shard, p.Shard)
 		}
 		for name, number := range p.Columns {
 			if other := numbers[name]; other != nil && other.Columns[name] != number {
-				return fmt.Errorf("shards %s and %s read column %s as numbers and as names: say by setting "+
-					"categories that it has names",
-					other.Shard, p.Shard, name)
+				return nil, fmt.Errorf("shards %s and %s read column %s as numbers and as names: say by setting "+
+					"categories that it has names", other.Shard, p.Shard, name)
 			}
 			numbers[name] = p
 		}
-		return nil
-	})
-}
-
-// near reports parts of one shard that agree but for what processors differ in.
-func near(a, b *Partial) bool {
-	close := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y), 1e-9) }
-	each := func(x, y []float64) bool { return slices.EqualFunc(x, y, close) }
-	return a.Complete == b.Complete && a.Report.Rows == b.Report.Rows && slices.Equal(a.Traces.IDs, b.Traces.IDs) &&
-		slices.Equal(a.Traces.Sample, b.Traces.Sample) &&
-		maps.EqualFunc(a.Summary.Sums, b.Summary.Sums, each)
+	}
+	return all, nil
 }
 
 // between adds the findings of drift from shard to shard, in up to ten blocks of shards.

@@ -228,7 +228,11 @@ func (t *sample) moments(columns [][]float64) (first, second []float64) {
 // options or numbers of shards; those of one shard that differ; shards that are not there.
 func Combine(partials []Partial) (Result, error) {
 	none := Result{}
-	all, err := collect(partials)
+	all, err := inspect.ByNumber(partials, func(p *Partial) inspect.Part {
+		return inspect.Part{Shard: p.Shard, Kind: "an evaluation", Sound: len(p.Square) == len(p.Sum)*(len(p.Sum)+1)/2,
+			Of: []any{p.Of, p.Delta}, Named: "targets, logs or options: merge those of one command",
+			Sums: slices.Concat([]float64{float64(p.Rows), float64(p.Groups)}, p.Sum, p.Square)}
+	})
 	if err != nil {
 		return none, err
 	}
@@ -268,30 +272,6 @@ func Combine(partials []Partial) (Result, error) {
 		return none, err
 	}
 	return m.result(sum), nil
-}
-
-// collect orders partial results by their shards, each of which must be there.
-func collect(partials []Partial) ([]*Partial, error) {
-	shard := func(p *Partial) logs.Shard { return p.Shard }
-	return inspect.ByNumber(partials, shard, func(first, was, p *Partial) error {
-		switch {
-		case len(p.Square) != len(p.Sum)*(len(p.Sum)+1)/2:
-			return fmt.Errorf("the partial result of shard %s is none of an evaluation", p.Shard)
-		case p.Of != first.Of || p.Delta != first.Delta:
-			return fmt.Errorf("shards %s and %s are of different targets, logs or options: merge those of one command",
-				first.Shard, p.Shard)
-		case was != nil && !near(was, p):
-			return fmt.Errorf("shard %s comes twice with different sums: make it again", p.Shard)
-		}
-		return nil
-	})
-}
-
-// near reports partial results of one shard that agree but for what processors differ in.
-func near(a, b *Partial) bool {
-	close := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y), 1e-9) }
-	return a.Rows == b.Rows && a.Groups == b.Groups && slices.EqualFunc(a.Sum, b.Sum, close) &&
-		slices.EqualFunc(a.Square, b.Square, close)
 }
 
 // moments are sums of columns over all groups.

@@ -166,11 +166,7 @@ func (l *learning) learnAndPlay(ctx context.Context, lib library.Library, log *l
 	if err != nil {
 		return err
 	}
-	p, err := policyfile.New(got.File)
-	if err != nil {
-		return err
-	}
-	pi, err := provenance.Logged(p, l.log, play, runtime.GOMAXPROCS(0))
+	pi, err := provenance.Logged(got.Served, l.log, play, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return err
 	}
@@ -188,20 +184,18 @@ func (l *learning) decide(ctx context.Context) error {
 	if out.Unproven != "" {
 		return nil
 	}
-	p, err := policyfile.New(out.File)
-	if err != nil {
-		return err
-	}
-	out.Certificate, err = l.judge.File(ctx, p, provenance.Options{Delta: cmp.Or(l.o.Settings.Delta, 0.05),
+	var err error
+	out.Certificate, err = l.judge.File(ctx, out.Served, provenance.Options{Delta: cmp.Or(l.o.Settings.Delta, 0.05),
 		Gamma: l.o.Gamma, Requirements: l.o.Requirements})
 	var w *provenance.Withheld
 	switch {
 	case errors.As(err, &w):
-		out.Unproven, out.File.Certificate = w.Reason, nil
-		return nil
-	case err != nil:
-		return err
+		out.Unproven, out.File.Certificate, err = w.Reason, nil, nil
+	case err == nil:
+		out.File.Certificate, err = json.Marshal(out.Certificate)
 	}
-	out.File.Certificate, err = json.Marshal(out.Certificate)
+	if err == nil {
+		out.Served, err = policyfile.New(out.File)
+	}
 	return err
 }

@@ -31,6 +31,7 @@ import (
 // Learned holds a policy that was learned from a log, and what is known of it.
 type Learned struct {
 	File      *policyfile.File   // to save
+	Served    *policyfile.Policy // that File holds
 	Policy    policies.Policy    // to play at once
 	Posterior policies.Posterior // of a mixture that of the last component
 	Training  Training           // how it was learned
@@ -143,8 +144,7 @@ type learning struct {
 	prior                policies.Prior    // where learning starts
 	start                []train.Component // what plays, if it has a file
 	layers               []features.Layer  // that objectives' policies are linear in
-	learned              []*train.Learned  // by the recipe, from each chunk, with their weights in the mixture
-	weights              []float64
+	mixture              *train.Chunked    // that the recipe learned; nil: an objective learned one policy
 	out                  *Learned
 }
 
@@ -385,11 +385,10 @@ func (l *learning) recipe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.learned, l.weights, l.out.Certificate = got.Learned, got.Weights, got.Certificate
+	l.mixture, l.out.Certificate, l.out.Policy, l.out.Posterior = got, got.Certificate, got.Policy, got.Posterior
 	var learners []string
-	for _, p := range l.learned {
+	for _, p := range got.Policies {
 		learners = append(learners, p.Learner)
-		l.out.Policy, l.out.Posterior = p.Policy, p.Posterior
 	}
 	t.Learner, t.Curve = strings.Join(learners, ", "), w.curve
 	return nil
@@ -496,13 +495,13 @@ func (l *learning) estimate() (err error) {
 	switch {
 	case said != nil && l.log.Lists != nil: // of lists, and not of slots below what the logging policy showed
 		t.Estimate = said.Estimate
-	case l.learned == nil:
+	case l.mixture == nil:
 		t.Estimate = certify.SelfNormalized(certify.Logged(out.Policy, out.Posterior, l.encoded,
 			few(l.encoded, l.certifying)))
 	case said != nil && len(l.o.Requirements) == 0 && said.Estimate.Rows == len(l.certifying): // all of which it played
 		t.Estimate = said.Estimate
 	default:
-		t.Estimate, err = estimateChunks(l.learned, l.encoded)
+		t.Estimate, err = estimateChunks(l.mixture.Policies, l.encoded)
 	}
 	return err
 }
@@ -519,7 +518,7 @@ func few(log *logs.Log, rows []int) []int {
 }
 
 // estimateChunks is what the rows that certify say of the recipe's mixture, each of the policy that it certifies.
-func estimateChunks(learned []*train.Learned, log *logs.Log) (certify.Estimate, error) {
+func estimateChunks(learned []*train.ChunkPolicy, log *logs.Log) (certify.Estimate, error) {
 	var pi, pi0, cost []float64
 	all := make([]float64, log.MostOptions())
 	for _, p := range learned {
@@ -578,11 +577,11 @@ func (l *learning) remark() {
 
 // makeFile makes the policy file.
 func (l *learning) makeFile() (err error) {
-	t, out, learned, weights := &l.out.Training, l.out, l.learned, l.weights
-	if learned == nil {
-		q := out.Posterior
-		learned, weights = []*train.Learned{{Posterior: q, Rows: l.certifying,
-			Components: []train.Component{{Weight: 1, Theta: q.Mu, In: train.Layered(l.layers)}}}}, []float64{1}
+	t, out, mixture := &l.out.Training, l.out, l.mixture
+	if mixture == nil {
+		one := &train.ChunkPolicy{Posterior: out.Posterior, Rows: l.certifying, Components: []train.Component{{Weight: 1,
+			Theta: out.Posterior.Mu, In: train.Layered(l.layers)}}}
+		mixture = &train.Chunked{Policies: []*train.ChunkPolicy{one}, Weights: []float64{1}}
 	}
 	made := provenance.Made{Taught: l.teaching, Chosen: l.certifying, Seed: l.seed, Tried: t.Tried,
 		Loggers: l.o.Loggers}
@@ -600,14 +599,14 @@ func (l *learning) makeFile() (err error) {
 	if l.log.Numbers != nil {
 		f.Numbers = &l.log.Numbers.Of
 	}
-	for k, p := range learned {
+	for k, p := range mixture.Policies {
 		q := p.Posterior
 		for _, m := range p.Models {
 			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: len(f.Components) +
 				len(p.Components) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
 		}
 		for _, s := range p.Components {
-			c := policyfile.Component{Weight: weights[k] * s.Weight, Kind: t.Policy, Sigma: q.Sigma,
+			c := policyfile.Component{Weight: mixture.Weights[k] * s.Weight, Kind: t.Policy, Sigma: q.Sigma,
 				Encoder: l.encoder, Items: l.items, Weights: matrix(s.Theta, q.Actions)}
 			if c.Layers, err = s.In.Layers(); err != nil {
 				return err
@@ -628,7 +627,9 @@ func (l *learning) makeFile() (err error) {
 	if f.Training, err = json.Marshal(t); err == nil && out.Certificate != nil {
 		f.Certificate, err = json.Marshal(out.Certificate)
 	}
-	out.File = f
+	if out.File = f; err == nil {
+		out.Served, err = policyfile.New(f)
+	}
 	return err
 }
 

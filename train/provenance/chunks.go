@@ -11,24 +11,17 @@ import (
 	"opl/train/logs"
 )
 
-// Chunk is a part of the rows that certify, see [certify.Chunks], and who taught the policy
-// that they certify.
-type Chunk struct {
-	certify.Chunk
-	Taught propensity.RowSet // rows of the log, see [logs.Log.Hashes]; none: the policy was fixed before it
-}
-
 // Chunks certifies the mixture of the chunks' policies, and returns its weights: the rows of
 // each chunk, and those of all after it, had no part in its policy and its models. Refused as
 // *Withheld: a row that had, or that depends on one; what Admits refuses; a log that drifts, for
 // rows must be alike.
-func (j *Judge) Chunks(chunks []Chunk, o certify.Options) (*Certificate, []float64, error) {
+func (j *Judge) Chunks(chunks []certify.Chunk, o certify.Options) (*Certificate, []float64, error) {
 	c, _, weights, err := j.chunks(j.log, chunks, o, Circumstances{Relation: Same})
 	return c, weights, err
 }
 
 // chunks is Chunks of the log as it is with other actions.
-func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circumstances) (*Certificate, trial,
+func (j *Judge) chunks(log *logs.Log, chunks []certify.Chunk, o certify.Options, on Circumstances) (*Certificate, trial,
 	[]float64, error) {
 	if err := j.Admits(); err != nil {
 		return nil, trial{}, nil, err
@@ -50,17 +43,16 @@ func (j *Judge) chunks(log *logs.Log, chunks []Chunk, o certify.Options, on Circ
 			"certified in chunks needs rows that are alike", f.Check, f.Measured)
 	}
 	var rows []int
-	parts := make([]certify.Chunk, len(chunks))
+	parts := slices.Clone(chunks)
 	all := j.sample(nil)
 	for k := len(chunks) - 1; k >= 0; k-- {
-		c := chunks[k].Chunk
+		c := &parts[k]
 		rows = append(rows, c.Rows...)
 		o.Models = c.Models
-		if err := j.from(TaughtBy(chunks[k].Taught), rows, o); err != nil {
+		if err := j.from(TaughtBy(c.Taught), rows, o); err != nil {
 			return nil, trial{}, nil, err
 		}
-		parts[k] = c
-		parts[k].Policy = all.noting(log, c.Policy)
+		c.Policy = all.noting(log, c.Policy)
 	}
 	b, weights, err := certify.Chunks(parts, log, j.options(o))
 	if err != nil {
@@ -105,11 +97,11 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 		}
 		return rows
 	}
-	var chunks []Chunk
+	var chunks []certify.Chunk
 	var shares []float64 // of chunks, by the file
 	for k := 0; k < len(f.Components); {
 		c := f.Components[k]
-		chunk := Chunk{Taught: propensity.NewRowSet(j.log.Hashes(rowsOf(c.Taught)))}
+		chunk := certify.Chunk{Taught: propensity.NewRowSet(j.log.Hashes(rowsOf(c.Taught)))}
 		chunk.Rows = rowsOf(c.Chosen)
 		part, share := policyfile.File{Actions: f.Actions, Numbers: f.Numbers, Catalogue: f.Catalogue, Floor: f.Floor,
 			RewardMin: f.RewardMin, RewardMax: f.RewardMax}, 0.

@@ -15,17 +15,17 @@ import (
 func TestChunks_RefuseRowsThatHadAPart(t *testing.T) {
 	log := example(400)
 	constant := func(dst []float64, i int) error { copy(dst, []float64{1, 0, 0}); return nil }
-	chunk := func(log *logs.Log, rows, taught []int) provenance.Chunk {
-		c := provenance.Chunk{Taught: propensity.NewRowSet(log.Hashes(taught))}
+	chunk := func(log *logs.Log, rows, taught []int) certify.Chunk {
+		c := certify.Chunk{Taught: propensity.NewRowSet(log.Hashes(taught))}
 		model := certify.Linear("zero", make([]float64, 12), log, certify.LogisticLink)
 		if model.Taught = c.Taught; len(taught) == 0 {
 			model.Fixed = true
 		}
-		c.Chunk = certify.Chunk{Policy: constant, Models: []*certify.RewardModel{model}, Rows: rows}
+		c.Policy, c.Models, c.Rows = constant, []*certify.RewardModel{model}, rows
 		return c
 	}
-	in := func(taught ...[]int) []provenance.Chunk { // chunks of 100 rows each after the first 100
-		var chunks []provenance.Chunk
+	in := func(taught ...[]int) []certify.Chunk { // chunks of 100 rows each after the first 100
+		var chunks []certify.Chunk
 		for k, rows := range taught {
 			chunks = append(chunks, chunk(log, upTo(100*(k+1), 100*(k+2)), rows))
 		}
@@ -43,7 +43,7 @@ func TestChunks_RefuseRowsThatHadAPart(t *testing.T) {
 	silent := in(upTo(0, 100), upTo(0, 200))
 	silent[0].Models[0].Taught = propensity.RowSet{}
 	for what, r := range map[string]struct {
-		chunks []provenance.Chunk
+		chunks []certify.Chunk
 		want   string
 	}{
 		"its own chunk":              {in(upTo(0, 100), upTo(0, 201)), "row 200 taught the policy"},
@@ -83,7 +83,7 @@ func TestChunks_RefuseRowsThatHadAPart(t *testing.T) {
 	}
 	_, _, err = j.Chunks(in(upTo(0, 100), upTo(0, 200)), certify.Options{})
 	withheld(t, "drift", err, "drift of the reward")
-	if _, _, err := j.Chunks([]provenance.Chunk{chunk(log, upTo(100, 400), upTo(0, 100))}, certify.Options{}); err != nil {
+	if _, _, err := j.Chunks([]certify.Chunk{chunk(log, upTo(100, 400), upTo(0, 100))}, certify.Options{}); err != nil {
 		t.Errorf("one chunk under drift: %v", err)
 	}
 }

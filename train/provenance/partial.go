@@ -180,29 +180,19 @@ func Conclude(partials []Partial) (Statement, error) {
 
 // byNumber returns the partial results of all shards by their numbers.
 func byNumber(partials []Partial) ([]*Partial, error) {
-	return inspect.ByNumber(partials, func(p *Partial) logs.Shard { return p.Shard },
-		func(first, was, p *Partial) error {
-			switch {
-			case p.On == nil || p.Found == nil || p.Found.Shard != p.Shard:
-				return fmt.Errorf("the partial result of shard %s is none of a guarantee", p.Shard)
-			case p.Of != first.Of:
-				return fmt.Errorf("shards %s and %s are of different policies, logs or options: merge those of one "+
-					"command", first.Shard, p.Shard)
-			case was != nil && !near(was, p):
-				return fmt.Errorf("shard %s comes twice with different sums: make it again", p.Shard)
+	return inspect.ByNumber(partials, func(p *Partial) inspect.Part {
+		out := inspect.Part{Shard: p.Shard, Kind: "a guarantee", Sound: p.On != nil && p.Found != nil &&
+			p.Found.Shard == p.Shard, Of: []any{p.Of}, Named: "policies, logs or options: merge those of one command"}
+		if out.Sound {
+			s := p.Sums
+			out.IDs, out.Sums = p.Found.Traces.IDs, append([]float64{float64(s.Rows), float64(s.Clusters), p.Cost,
+				p.Clusters.Sum}, p.Weight[:]...)
+			for _, sums := range slices.Concat(s.Risk, s.Gain) {
+				out.Sums = append(out.Sums, sums...)
 			}
-			return nil
-		})
-}
-
-// near reports partial results of one shard that agree but for what processors differ in.
-func near(a, b *Partial) bool {
-	close := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(1, math.Abs(x), math.Abs(y)) }
-	each := func(x, y []float64) bool { return slices.EqualFunc(x, y, close) }
-	return slices.Equal(a.Found.Traces.IDs, b.Found.Traces.IDs) && a.Sums.Rows == b.Sums.Rows &&
-		a.Sums.Clusters == b.Sums.Clusters &&
-		close(a.Cost, b.Cost) && close(a.Clusters.Sum, b.Clusters.Sum) && each(a.Weight[:], b.Weight[:]) &&
-		slices.EqualFunc(a.Sums.Risk, b.Sums.Risk, each) && slices.EqualFunc(a.Sums.Gain, b.Sums.Gain, each)
+		}
+		return out
+	})
 }
 
 // together says of the log what all shards do, and refuses what none of them could see.

@@ -213,7 +213,7 @@ func BriefTraining(w io.Writer, l *pipeline.Learned, e *explain.Explanation, fil
 		return err
 	}
 	var rules strings.Builder // the policy itself
-	printRules(&rules, l.File)
+	printRules(&rules, l.Served)
 	_, err := io.WriteString(w, rules.String())
 	return err
 }

@@ -32,7 +32,7 @@ func Training(w io.Writer, l *pipeline.Learned, e *explain.Explanation, file str
 		printDecision(&b, l.Certificate.Statement().Decided())
 		printGuarantee(&b, l.Certificate.Statement())
 	}
-	printRules(&b, l.File)
+	printRules(&b, l.Served)
 	printFacts(&b, warnings(l))
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -42,15 +42,11 @@ func Training(w io.Writer, l *pipeline.Learned, e *explain.Explanation, file str
 const shortRules = 16
 
 // printRules prints a policy that is a small tree.
-func printRules(b *strings.Builder, f *policyfile.File) {
-	for _, c := range f.Components {
+func printRules(b *strings.Builder, p *policyfile.Policy) {
+	for _, c := range p.File().Components {
 		if len(c.Layers) == 0 || c.Layers[0].Trees == nil || len(c.Layers[0].Trees.Feature) > 1000 {
 			return
 		}
-	}
-	p, err := policyfile.New(f)
-	if err != nil {
-		return
 	}
 	if tree, err := portable.New(p); err == nil && tree.Root.Leaves() <= shortRules {
 		b.WriteString("\n")
