@@ -226,9 +226,10 @@ const (
 // choose takes the candidate whose argmax policy, learned on four fifths of the rows that are tried, has the lowest
 // risk on the last fifth; then it learns from all rows, or from those that are enough. risk judges the one at a place,
 // and may use what all of them learned.
-func choose(log *logs.Log, rows, tried []int, all []candidate,
+func choose(ctx context.Context, log *logs.Log, rows, tried []int, all []candidate,
 	risk func(learned [][]Component, at int, rows []int) (float64, error),
-	enough func(best candidate, learned []Component) ([]int, error)) (of []Component, best candidate, err error) {
+	enough func(ctx context.Context, rows []int, best candidate, learned []Component) ([]int, error)) (of []Component,
+	best candidate, err error) {
 	if len(rows) < 5 {
 		return nil, best, fmt.Errorf("train: the log is too small: %d rows are left to learn from, want at least 5",
 			len(rows))
@@ -262,7 +263,7 @@ func choose(log *logs.Log, rows, tried []int, all []candidate,
 		}
 	}
 	if enough != nil {
-		if rows, err = enough(best, learned[at]); err != nil {
+		if rows, err = enough(ctx, rows, best, learned[at]); err != nil {
 			return nil, best, err
 		}
 	}
@@ -280,7 +281,7 @@ func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (polic
 	risk := func(learned [][]Component, at int, rows []int) (float64, error) {
 		return smoothedRisk(learned[at][0].Theta, log, rows), nil
 	}
-	mean, by, err := choose(log, rows, rows, gradientCandidates(ctx, log, c, 1e-6), risk, nil)
+	mean, by, err := choose(ctx, log, rows, rows, gradientCandidates(ctx, log, c, 1e-6), risk, nil)
 	if err != nil {
 		return policies.Prior{}, "", err
 	}
@@ -325,14 +326,9 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*ChunkPolic
 		all = slices.DeleteFunc(all, func(t candidate) bool { return t.name != r.kept })
 	}
 	out := &ChunkPolicy{Policy: policies.Floor{Policy: argmaxOf(log), Epsilon: r.Floor}, Rows: r.Certifying}
-	t := comparison{r, log, c, out.Policy, map[*Representation]*logs.Log{}, math.Inf(1), nil, ""}
-	risk := func(learned [][]Component, at int, rows []int) (float64, error) {
-		return t.risk(all, learned, at, rows)
-	}
-	enough := func(best candidate, learned []Component) ([]int, error) {
-		return t.saturated(ctx, teaching, best, learned)
-	}
-	chosen, by, err := choose(log, teaching, r.tried(log, teaching), all, risk, enough)
+	t := comparison{Recipe: r, log: log, c: c, all: all, policy: out.Policy, views: map[*Representation]*logs.Log{},
+		least: math.Inf(1)}
+	chosen, by, err := choose(ctx, log, teaching, r.tried(log, teaching), all, t.risk, t.saturated)
 	if err != nil {
 		return nil, err
 	}
@@ -474,6 +470,7 @@ type comparison struct {
 	Recipe
 	log    *logs.Log
 	c      Config
+	all    []candidate
 	policy policies.Policy
 	views  map[*Representation]*logs.Log
 	least  float64   // risk of those that are not late
@@ -492,8 +489,8 @@ func (t *comparison) view(in *Representation, rows []int) (*logs.Log, error) {
 
 // risk is the upper bound on the risk of what candidate at learned; of one that is late, with the error of its
 // difference from the best before it, on small logs.
-func (t *comparison) risk(all []candidate, learned [][]Component, at int, rows []int) (float64, error) {
-	o := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}
+func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, error) {
+	o, all := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}, t.all
 	for i, of := range all {
 		if of.model != "" {
 			on, err := t.view(learned[i][0].In, rows)

@@ -304,7 +304,7 @@ func (l *Log) takeColumns(data []byte, sections []int64, slots *[]int32) bool {
 	}
 	columns := []func([]byte) bool{
 		to(&l.values), to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time),
-		to(&l.Group), to(&l.Logger), to(&l.Keys), to(&l.contextHash), to(&l.rows), to(&l.texts.ends), to(&l.texts.text),
+		to(&l.Group), to(&l.Logger), to(&l.Keys), to(&l.contextHash), to(&l.fileRows), to(&l.texts.ends), to(&l.texts.text),
 		to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text),
 		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts), to(slots),
 	}
@@ -370,7 +370,7 @@ func within[T int32 | uint32](column []T, lo, hi int) bool {
 func (l *Log) sound() bool {
 	n, k := l.n, len(l.Actions)
 	if n < 1 || k < 2 || n > math.MaxInt/8/k || len(l.Action) != n || l.Cost == nil || l.Keys == nil ||
-		len(l.contextHash) != n || l.rows != nil && len(l.rows) != n || l.lengths() != nil ||
+		len(l.contextHash) != n || l.fileRows != nil && len(l.fileRows) != n || l.lengths() != nil ||
 		l.Propensities != nil && l.Propensity == nil || l.hasIDs != (len(l.texts.ends) == n) ||
 		l.Choices != nil && !l.Choices.sound(k) {
 		return false

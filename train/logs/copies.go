@@ -10,7 +10,7 @@ import (
 // rows of a file agree with n rows before it in action and cost with a probability of at most Π π₀(a_i|x_i). That
 // must be below 1e-6 for all pairs of files together. Fewer than 40 rows may be alike by habit.
 func (l *Log) copies() error {
-	if l.store == nil || len(l.files) < 2 || l.HasIDs() || l.Propensity == nil || l.Estimated {
+	if len(l.from().files) < 2 || l.HasIDs() || l.Propensity == nil || l.Estimated {
 		return nil
 	}
 	starts := make([]int, len(l.files)+1) // rows before a file

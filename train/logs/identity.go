@@ -74,7 +74,7 @@ func (l *Log) Hash() string {
 // GroupHashes returns the hashes of the names of groups, by their numbers in Group; nil of a
 // log that has no groups, or no names of them.
 func (l *Log) GroupHashes() []uint64 {
-	if l.store == nil || l.Group == nil || len(l.groups.ends) == 0 {
+	if l.Group == nil || len(l.from().groups.ends) == 0 {
 		return nil
 	}
 	hashes := make([]uint64, len(l.groups.ends))

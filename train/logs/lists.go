@@ -113,7 +113,7 @@ func (l *Log) ByList(starts []int, cost, joint []float64, group []int32) *Log {
 	out := &Log{Actions: l.Actions, Action: make([]int32, n), Cost: cost, Propensity: joint, RewardMin: l.RewardMin,
 		RewardMax: l.RewardMax, Origin: l.Origin, source: l}
 	out.Weight, out.Time = Pick(l.Weight, starts[:n]), Pick(l.Time, starts[:n])
-	named := func(g int32) bool { return l.store != nil && int(g) < len(l.groups.ends) }
+	named := func(g int32) bool { return int(g) < len(l.from().groups.ends) }
 	if slices.ContainsFunc(group, named) {
 		out.Group = group
 	}
@@ -350,15 +350,14 @@ func (b *builder) placeSlot(slot int32) error {
 type listRow struct {
 	row row
 	offers
-	itemIDs, ids   []uint32
-	itemVals, vals []float64
+	items, context slotValues
 }
 
 func (b *builder) listRow() *listRow {
 	f := &listRow{row: b.row, offers: b.offers}
 	b.offers = offers{} // its memory is the list's now
-	f.itemIDs, f.itemVals = slices.Clone(b.items.ids), slices.Clone(b.items.vals)
-	f.ids, f.vals = slices.Clone(b.contexts.ids), slices.Clone(b.contexts.vals)
+	f.items = slotValues{b.items.ids, b.items.vals}.clone()
+	f.context = slotValues{b.contexts.ids, b.contexts.vals}.clone()
 	f.row.id, f.row.outcomes = bytes.Clone(b.row.id), slices.Clone(b.row.outcomes)
 	f.row.group, f.row.policy = bytes.Clone(b.row.group), bytes.Clone(b.row.policy)
 	return f
@@ -395,7 +394,7 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 	if s.described != nil {
 		own = s.described[l]
 	}
-	if err := cmp.Or(b.values("context", slotValues{f.ids, f.vals}), b.values("context", own)); err != nil {
+	if err := cmp.Or(b.values("context", f.context), b.values("context", own)); err != nil {
 		return err
 	}
 	if err := b.placeSlot(int32(l + 1)); err != nil {
@@ -411,7 +410,7 @@ func (b *builder) slot(f *listRow, above []int, l int) error {
 			continue
 		}
 		from := len(g.ids)
-		g.ids, g.vals = append(g.ids, f.itemIDs[of.from:of.to]...), append(g.vals, f.itemVals[of.from:of.to]...)
+		g.ids, g.vals = append(g.ids, f.items.ids[of.from:of.to]...), append(g.vals, f.items.vals[of.from:of.to]...)
 		of.from, of.to = from, len(g.ids)
 		o.options = append(o.options, of)
 	}

@@ -41,14 +41,14 @@ type leaf struct {
 	values  leafValues // or else their values
 }
 
-// damaged turns a panic, which the library has for some damaged files, into an error.
-func damaged(b *builder, err *error) {
-	if p := recover(); p != nil {
-		*err = b.fatal("damaged: %v", p)
+func newParquet(l *lines, b *builder) (rd reader, err error) {
+	if damaged := guard(func() error { rd, err = openReader(l, b); return nil }); damaged != nil {
+		return nil, b.fatal("damaged: %w", damaged)
 	}
+	return rd, err
 }
 
-func newParquet(l *lines, b *builder) (_ reader, err error) {
+func openReader(l *lines, b *builder) (reader, error) {
 	f, err := os.Open(l.local)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,6 @@ func newParquet(l *lines, b *builder) (_ reader, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer damaged(b, &err)
 	file, chunks, err := openParquet(f, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a Parquet file, or damaged: %w", l.path, err)

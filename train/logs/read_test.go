@@ -397,7 +397,7 @@ func TestBadRows_GoIntoAFileWithReasons(t *testing.T) {
 	for range 2 { // the second time from the cache
 		l := mustOpen(t, path, Options{BadRows: bad})
 		if l.Len() != 2 || l.Skipped != 5 || l.Row(1) != 6 || l.Propensity[1] != 0.25 {
-			t.Fatalf("%d rows, %d skipped, rows %v", l.Len(), l.Skipped, l.rows)
+			t.Fatalf("%d rows, %d skipped, rows %v", l.Len(), l.Skipped, l.fileRows)
 		}
 		b, err := os.ReadFile(bad)
 		if err != nil {

@@ -14,16 +14,19 @@ type slotValues struct {
 
 // describeSlot reads what the list's next slot is described by. The row's context stays as it is.
 func (b *builder) describeSlot(read func() error) error {
-	context := slotValues{slices.Clone(b.contexts.ids), slices.Clone(b.contexts.vals)}
+	context := slotValues{b.contexts.ids, b.contexts.vals}.clone()
 	b.into = &b.contexts
 	b.contexts.begin()
 	if err := read(); err != nil {
 		return err
 	}
-	b.shown.described = append(b.shown.described, slotValues{slices.Clone(b.contexts.ids),
-		slices.Clone(b.contexts.vals)})
+	b.shown.described = append(b.shown.described, slotValues{b.contexts.ids, b.contexts.vals}.clone())
 	b.contexts.begin()
 	return b.values("context", context)
+}
+
+func (of slotValues) clone() slotValues {
+	return slotValues{slices.Clone(of.ids), slices.Clone(of.vals)}
 }
 
 // values adds values to the context.

@@ -54,7 +54,7 @@ type store struct {
 	pages       pages
 	hash        string
 	named                // contexts
-	rows        []int64  // in the file; nil: i+1
+	fileRows    []int64  // places in the file; nil: i+1
 	contextHash []uint64 // of its named values, see ContextHashes
 	groups      blob
 	texts       blob // decision ids
@@ -63,33 +63,23 @@ type store struct {
 	apart       []uint64 // of rows without ids, see Identity; made once
 }
 
+var unread store // of logs of vectors alone
+
+// from returns the store of the log, an empty one of a log of vectors alone.
+func (l *Log) from() *store { return cmp.Or(l.store, &unread) }
+
 // Path returns the file that the log was read from, "" for one in memory.
-func (l *Log) Path() string {
-	if l.store == nil {
-		return ""
-	}
-	return l.path
-}
+func (l *Log) Path() string { return l.from().path }
 
 // Names returns the names of all values that occur in contexts; none of a log of
 // vectors alone.
-func (l *Log) Names() []string {
-	if l.store == nil {
-		return nil
-	}
-	return l.names
-}
+func (l *Log) Names() []string { return l.from().names }
 
 // HasIDs reports that rows have a decision_id.
-func (l *Log) HasIDs() bool { return l.store != nil && l.hasIDs }
+func (l *Log) HasIDs() bool { return l.from().hasIDs }
 
 // where names file and row for errors.
-func (l *Log) where(i int) string {
-	if l.store == nil {
-		return fmt.Sprintf("%s: row %d", l.name(), l.Row(i))
-	}
-	return l.files.where(l.name(), l.Row(i))
-}
+func (l *Log) where(i int) string { return l.from().files.where(l.name(), l.Row(i)) }
 
 // places are the files of a log, in their order.
 type places []start
@@ -117,22 +107,19 @@ func (p places) where(path string, row int) string {
 // Row returns the place of row i in its file, from 1, without the header; of several files that among the rows of
 // all, one after the other.
 func (l *Log) Row(i int) int {
-	if l.store == nil || l.rows == nil {
-		return i + 1
+	if rows := l.from().fileRows; rows != nil {
+		return int(rows[l.Context(i)])
 	}
-	return int(l.rows[l.Context(i)])
+	return i + 1
 }
 
 // Decision reads row i into d, whose slices it uses again. Propensities is shared
 // with the log.
 func (l *Log) Decision(i int, d *Decision) {
-	x := d.Context[:0]
-	if l.store != nil {
-		ids, values := l.context(l.Context(i))
-		x = slices.Grow(x, len(ids))
-		for j, id := range ids {
-			x = append(x, features.Value{Name: l.names[id], Number: values[j]})
-		}
+	ids, values := l.Values(i)
+	x := slices.Grow(d.Context[:0], len(ids))
+	for j, id := range ids {
+		x = append(x, features.Value{Name: l.names[id], Number: values[j]})
 	}
 	outcomes := d.Outcomes[:0]
 	for _, o := range l.Outcomes {
