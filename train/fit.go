@@ -241,10 +241,9 @@ func (f *fitting) build() (err error) {
 
 // compile compiles the objective on so many rows, or lists.
 func (f *fitting) compile(rows int) (*graph.Program, error) {
-	p, err := objectives.New(f.items.setup(f.log, objectives.Setup{
-		N: f.log.Len(), Delta: f.Delta, Policy: f.Config.Policy, Weight: f.Weight, Prior: f.Prior,
-		Params: f.Params, Representation: f.Representation, Training: true, Slots: f.slots,
-	}), rows)
+	s := f.Config.setup(f.log, f.Params)
+	s.Training, s.Slots = true, f.slots
+	p, err := objectives.New(s, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -334,13 +333,10 @@ func (r *Result) ObjectiveValue(log *logs.Log, c Config) (objectives.Value, erro
 	if r.Represented != nil {
 		log = deepLog(log, r.Represented.scale)
 	}
-	items, err := itemsOf(log)
-	if err != nil {
+	var err error
+	if c.items, err = itemsOf(log); err != nil {
 		return objectives.Value{}, err
 	}
-	c.Prior.Mean = items.scaled(slices.Clone(c.Prior.Mean), false)
-	return objectives.Evaluate(c.Objective, items.setup(log, objectives.Setup{
-		Delta: c.Delta, Policy: c.Policy, Weight: c.Weight, Prior: c.Prior, Params: r.Params,
-		Representation: c.Representation,
-	}), Feed(log), c.Seed)
+	c.Prior.Mean = c.items.scaled(slices.Clone(c.Prior.Mean), false)
+	return objectives.Evaluate(c.Objective, c.setup(log, r.Params), Feed(log), c.Seed)
 }

@@ -79,10 +79,11 @@ func (t *itemTable) factor() float64 {
 	return t.rate
 }
 
-// setup is what an objective's problem knows of the log's actions.
-func (t *itemTable) setup(log *logs.Log, s objectives.Setup) objectives.Setup {
-	s.Actions, s.Dim, s.LoggedOnly = log.K(), log.Dim(), log.LoggedOnly()
-	if t != nil {
+// setup is what an objective's problem knows of a log, its actions and the configuration.
+func (c *Config) setup(log *logs.Log, p *objectives.Params) objectives.Setup {
+	s := objectives.Setup{N: log.Len(), Actions: log.K(), Dim: log.Dim(), LoggedOnly: log.LoggedOnly(), Delta: c.Delta,
+		Policy: c.Policy, Weight: c.Weight, Prior: c.Prior, Params: p, Representation: c.Representation}
+	if t := c.items; t != nil {
 		s.Items, s.Sets, s.Actions = t.Items, log.Sets(), log.MostOptions()
 	}
 	return s

@@ -19,9 +19,10 @@ func (f *fitting) slotsOf() int {
 	if slots < 2 {
 		return 0
 	}
-	p, err := objectives.New(f.items.setup(f.log, objectives.Setup{N: f.log.Len(), Delta: f.Delta, Slots: slots,
-		Policy: f.Config.Policy, Weight: f.Weight, Prior: f.Prior, Representation: f.Representation,
-		Params: &objectives.Params{Dtype: f.Dtype, Mu: graph.NewParam("mu", f.Dtype, f.Prior.Mean, f.k, f.m)}}), 1)
+	mu := graph.NewParam("mu", f.Dtype, f.Prior.Mean, f.k, f.m)
+	s := f.Config.setup(f.log, &objectives.Params{Dtype: f.Dtype, Mu: mu})
+	s.Slots = slots
+	p, err := objectives.New(s, 1)
 	if err != nil || f.Objective(p).Err() != nil {
 		return 0
 	}

@@ -31,11 +31,8 @@ func LayeredModel(ctx context.Context, name string, h objectives.Representation)
 					"that of a policy file for actions with features")
 			}
 			if log.X == nil {
-				e, err := log.FitEncoder(nil, logs.Scaling{Kind: "standard", Intercept: true})
-				if err != nil {
-					return nil, err
-				}
-				if log, err = log.Encode(e); err != nil {
+				var err error
+				if log, _, err = log.Encoded(nil, logs.Scaling{Kind: "standard", Intercept: true}); err != nil {
 					return nil, err
 				}
 			}

@@ -35,12 +35,10 @@ type trainFlags struct {
 	overwrite   bool
 	weight      string
 	penalty     float64
-	prior       string
 	distil      string
 	noIntercept bool
 	unit        bool
 	noUnit      bool
-	minESS      float64
 	format      string
 	loggers     []string
 	page        reportFlag
@@ -68,7 +66,7 @@ func trainCommand(lib library.Library) *cobra.Command {
 	bind(fl, &f.o.Split, "split", "")
 	addProbability(fl, &f.o.Share, "share", 0)
 	addCount(fl, &f.o.Chunks, "chunks", 0)
-	bind(fl, &f.prior, "prior", "")
+	bind(fl, &f.o.Prior, "prior", "")
 	bind(fl, &f.o.Scaling.Kind, "scale", "")
 	bind(fl, &f.noIntercept, "no-intercept", false)
 	bind(fl, &f.o.Bins, "bins", nil)
@@ -76,8 +74,8 @@ func trainCommand(lib library.Library) *cobra.Command {
 	bind(fl, &f.unit, "unit", false)
 	bind(fl, &f.noUnit, "no-unit", false)
 	bind(fl, &f.o.Own, "own", 0)
-	bind(fl, &f.minESS, "min-ess", 30)
-	want(fl, "min-ess", "0 or more", func() bool { return f.minESS >= 0 })
+	bind(fl, &f.o.MinESS, "min-ess", 30)
+	want(fl, "min-ess", "0 or more", func() bool { return f.o.MinESS >= 0 })
 	addFormat(fl, &f.format)
 	addVerbose(fl)
 	bind(fl, &f.o.Fresh, "fresh", false)
@@ -187,7 +185,7 @@ func (f *trainFlags) fillOptions(cmd *cobra.Command, lib library.Library, read [
 	if err := absent("out", f.out, f.overwrite); err != nil {
 		return err
 	}
-	if f.o.MinESS = f.minESS; f.minESS == 0 {
+	if f.o.MinESS == 0 {
 		f.o.MinESS = -1
 	}
 	if !changed("lambda") {
@@ -205,8 +203,8 @@ func (f *trainFlags) fillOptions(cmd *cobra.Command, lib library.Library, read [
 	}
 	objective, err := lib.Objective(cmp.Or(f.o.Objective, "certified"))
 	f.o.Scaling.Intercept, f.o.Scaling.Unit = !f.noIntercept, f.unit || !f.noUnit && err == nil && !objective.Recipe
-	if f.o.Prior = f.prior; f.prior != "" && f.prior != pipeline.ZeroPrior && f.prior != pipeline.LearnedPrior {
-		p, err := policyfile.Load(f.prior)
+	if !slices.Contains([]string{"", pipeline.ZeroPrior, pipeline.LearnedPrior}, f.o.Prior) {
+		p, err := policyfile.Load(f.o.Prior)
 		if err != nil {
 			return fmt.Errorf("--prior: %w", err)
 		}

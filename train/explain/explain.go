@@ -115,12 +115,9 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 		e.note("rows that had a part in the policy judge it, and flatter it: %s", why)
 		e.rows = logs.Every(log.Len())
 	}
-	encoder, err := log.FitEncoder(nil, logs.Scaling{Kind: "robust", Intercept: true})
-	if err == nil {
+	var encoder *features.Encoder
+	if e.log, encoder, err = log.Encoded(nil, logs.Scaling{Kind: "robust", Intercept: true}); err == nil {
 		e.x, err = read(log, encoder)
-	}
-	if err == nil {
-		e.log, err = log.Encode(encoder)
 	}
 	if err == nil {
 		e.log, err = e.log.WithActions(p.Actions())

@@ -152,6 +152,16 @@ func (l *Log) Encode(e *features.Encoder) (*Log, error) {
 	return &out, nil
 }
 
+// Encoded is the log by the encoder that FitEncoder makes.
+func (l *Log) Encoded(rows []int, how Scaling) (*Log, *features.Encoder, error) {
+	e, err := l.FitEncoder(rows, how)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := l.Encode(e)
+	return out, e, err
+}
+
 // encoded is contexts whose named values an encoder turns into vectors.
 type encoded struct {
 	rows    *named

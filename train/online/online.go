@@ -162,11 +162,7 @@ func (m *model) teach(taught []int, logged []float64) (s stage, err error) {
 	case log.X != nil:
 		s.x = log.X
 	case log.Names() != nil:
-		var e *features.Encoder
-		if e, err = log.FitEncoder(taught, logs.Scaling{Kind: "standard"}); err != nil {
-			return s, err
-		}
-		if log, err = log.Encode(e); err != nil {
+		if log, _, err = log.Encoded(taught, logs.Scaling{Kind: "standard"}); err != nil {
 			return s, err
 		}
 		s.x = log.X

@@ -185,14 +185,11 @@ func (e *encoded) encode(log *logs.Log) (err error) {
 		if log.Names() == nil && log.Path() == "" {
 			return errors.New("ope: the log has no contexts")
 		}
-		enc, err := log.FitEncoder(nil, logs.Scaling{Kind: "standard", Intercept: true})
-		if err != nil {
-			return err
-		}
-		// Encode refuses weights, as what reads a log mostly does not know them: this does
+		// Encoded refuses weights, as what reads a log mostly does not know them: this does
 		bare, weight := *log, log.Weight
 		bare.Weight = nil
-		if log, err = bare.Encode(enc); err != nil {
+		var err error
+		if log, _, err = bare.Encoded(nil, logs.Scaling{Kind: "standard", Intercept: true}); err != nil {
 			return err
 		}
 		log.Weight = weight

@@ -451,25 +451,24 @@ func FromPolicy(name string, p *policyfile.Policy, l *logs.Log) (Target, error) 
 	if _, err := l.Known(p.Inputs()); err != nil {
 		return Target{}, err
 	}
-	if f.HasItems() {
-		t := Target{Name: name, Policy: p, Origin: provenance.FromFile(f)}
+	t := Target{Name: name, Policy: p, Origin: provenance.FromFile(f)}
+	if f.HasItems() && !l.Sets() && l.LoggedOnly() {
 		var err error
-		if l.Sets() || !l.LoggedOnly() {
-			t.Row, err = provenance.Plays(p, l)
-			return t, err
-		}
 		t.Logged, err = provenance.Logged(p, l, logs.Every(l.Len()), runtime.GOMAXPROCS(0))
 		return t, err
 	}
+	plays, err := provenance.Plays(p, l)
+	if t.Row = plays; err != nil || f.HasItems() {
+		return t, err
+	}
+	row := make([]float64, p.Len())
 	if of := f.Numbers; of != nil && l.Numbers != nil && l.Numbers.Of.Refines(*of) {
-		row := make([]float64, p.Len())
-		var d logs.Decision
-		return Target{Name: name, Policy: p, Origin: provenance.FromFile(f), Row: func(dst []float64, i int) error {
-			l.Decision(i, &d)
-			err := p.Propensities(row, d.Context)
+		t.Row = func(dst []float64, i int) error {
+			err := plays(row, i)
 			of.Spread(dst, row, l.Numbers.Of)
 			return err
-		}}, nil
+		}
+		return t, nil
 	}
 	to := make([]int, 0, l.K())
 	for _, action := range p.Actions() {
@@ -479,18 +478,15 @@ func FromPolicy(name string, p *policyfile.Policy, l *logs.Log) (Target, error) 
 		}
 		to = append(to, a)
 	}
-	row := make([]float64, len(to))
-	var d logs.Decision
-	return Target{Name: name, Policy: p, Origin: provenance.FromFile(p.File()),
-		Row: func(dst []float64, i int) error {
-			l.Decision(i, &d)
-			if err := p.Propensities(row, d.Context); err != nil {
-				return fmt.Errorf("policy %s, row %d of the log: %w", name, d.Row, err)
-			}
-			clear(dst)
-			for j, a := range to {
-				dst[a] = row[j]
-			}
-			return nil
-		}}, nil
+	t.Row = func(dst []float64, i int) error {
+		if err := plays(row, i); err != nil {
+			return fmt.Errorf("policy %s, %w", name, err)
+		}
+		clear(dst)
+		for j, a := range to {
+			dst[a] = row[j]
+		}
+		return nil
+	}
+	return t, nil
 }

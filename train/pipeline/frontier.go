@@ -40,7 +40,7 @@ func Trace(ctx context.Context, lib library.Library, log *logs.Log, m int, o Opt
 		return nil, errors.New("setting points: want at least 2")
 	}
 	out := &Frontier{Delta: o.Settings.Delta}
-	known := known{judge: provenance.Within(log, o.Gamma)}
+	k := known{judge: provenance.Within(log, o.Gamma)}
 	o.Settings.Delta = out.Delta / float64(m)
 	for i := range m {
 		told(i + 1)
@@ -50,7 +50,7 @@ func Trace(ctx context.Context, lib library.Library, log *logs.Log, m int, o Opt
 		}
 		o.Trade = []float64{p.Lambda}
 		var err error
-		if p.Learned, err = learn(ctx, lib, log, o, known); err != nil {
+		if p.Learned, err = learn(ctx, lib, log, o, k); err != nil {
 			return nil, err
 		}
 		if p.Unproven = p.Learned.Unproven; p.Certificate != nil {

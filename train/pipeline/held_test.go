@@ -33,7 +33,7 @@ func TestHeld_FindsFeaturesThatAreNotFinite(t *testing.T) {
 		h := logs.Hold(x, room)
 		l := &logs.Log{Actions: []string{"a", "b"}, Action: []int32{0, 1, 1, 0}, Cost: make([]float64, 4), X: h}
 		if c.rounded {
-			l.X = rounded{h.(logs.PlacedContexts)}
+			l.X = single{h.(logs.PlacedContexts)}
 		}
 		err := l.Check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -33,7 +33,7 @@ func newWatch(log *logs.Log, rows []int, seed uint64, least float64) *watch {
 	w := &watch{log: log, rows: rows, scale: 1, min: least}
 	if x, ok := log.X.(logs.PlacedContexts); ok && x.Len() > 0 && x.Placed32(0) != nil {
 		rough := *log
-		rough.X = rounded{x}
+		rough.X = single{x}
 		w.log = &rough
 	}
 	if most := max(1000, min(mostWatched, 100_000_000/log.MostOptions())); len(rows) > most {
@@ -71,15 +71,15 @@ func (w *watch) epoch(pol policies.Policy) func(train.Epoch) bool {
 	}
 }
 
-// rounded are contexts whose vectors are of 32 bits for all: for what need not be exact.
-type rounded struct{ logs.PlacedContexts }
+// single are contexts whose vectors are of 32 bits for all: for what need not be exact.
+type single struct{ logs.PlacedContexts }
 
 // Row64 copies φ(x_i), rounded.
-func (r rounded) Row64(i int, dst []float64) {
+func (r single) Row64(i int, dst []float64) {
 	for j, v := range r.Placed32(i) {
 		dst[j] = float64(v)
 	}
 }
 
 // Ahead asks memory for a vector.
-func (r rounded) Ahead(i int) { logs.Ahead(r.PlacedContexts, i) }
+func (r single) Ahead(i int) { logs.Ahead(r.PlacedContexts, i) }

@@ -72,11 +72,8 @@ type Segment struct {
 // Segmented divides the rows of a log by the values of a column of names, the most frequent value
 // first. Errors: a column of numbers, a column that no context has.
 func Segmented(log *logs.Log, column string) ([]Segment, error) {
-	e, err := log.FitEncoder(nil, logs.Scaling{Kind: "none", Intercept: true})
+	log, e, err := log.Encoded(nil, logs.Scaling{Kind: "none", Intercept: true})
 	if err != nil {
-		return nil, err
-	}
-	if log, err = log.Encode(e); err != nil {
 		return nil, err
 	}
 	var values []string
