@@ -1,6 +1,10 @@
 package graph
 
-import "opl/graph/kernel"
+import (
+	"cmp"
+
+	"opl/graph/kernel"
+)
 
 // GaussianQuadrature returns the probabilities that each action of a row has
 // the largest score, when the scores are independent normal with means z [r×K]
@@ -19,9 +23,7 @@ func (z Expr) GaussianQuadrature(nodes int) Expr {
 		return Fail("graph: GaussianQuadrature with %d nodes, want at least 2, or 0 for the default", nodes)
 	}
 	k := z.n.Shape()[1]
-	if nodes == 0 {
-		nodes = kernel.DefaultNodes(k)
-	}
+	nodes = cmp.Or(nodes, kernel.DefaultNodes(k))
 	return apply("gaussian quadrature", z.n.Shape(), of1(
 		func(dst, z []float64) { kernel.GaussianPropensities(dst, z, k, nodes) },
 		func(dst, z []float32) { kernel.GaussianPropensities(dst, z, k, nodes) }).by(byRows).times(nodes),

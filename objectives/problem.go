@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -47,11 +48,7 @@ type Params struct {
 func NewParams(dt tensor.Dtype, pol policies.Policy, prior policies.Prior, k, d int) *Params {
 	ps := &Params{Dtype: dt, Mu: graph.NewParam("mu", dt, prior.Mean, k, d)}
 	if pol.HasPosterior() {
-		s := prior.Scale
-		if s == 0 {
-			s = 1
-		}
-		ps.LogSigma = graph.NewParam("log sigma", dt, []float64{math.Log(s)})
+		ps.LogSigma = graph.NewParam("log sigma", dt, []float64{math.Log(cmp.Or(prior.Scale, 1))})
 	}
 	return ps
 }
@@ -120,14 +117,6 @@ func (s Setup) outputs() int {
 	return s.Actions
 }
 
-// delta returns δ.
-func (s Setup) delta() float64 {
-	if s.Delta == 0 {
-		return 0.05
-	}
-	return s.Delta
-}
-
 // Problem is what an objective is a function of: one batch of the log, the
 // policy that is learned and the weight, as expressions of a graph. R is the
 // number of rows, B·S for policies whose noise draws are folded in, B·L of lists.
@@ -157,13 +146,11 @@ type problem struct {
 
 // New returns the problem of a batch of b examples, in a graph of its own.
 func New(s Setup, b int) (Problem, error) {
-	if s.Policy == nil {
-		s.Policy = policies.Softmax{}
-	}
+	s.Policy = cmp.Or[policies.Policy](s.Policy, policies.Softmax{})
 	if s.Weight.None() {
 		s.Weight = IPS()
 	}
-	d := s.delta()
+	d := cmp.Or(s.Delta, 0.05)
 	if err := s.Weight.Check(); err != nil && (s.Weight.H != nil || s.Weight.Of != nil) {
 		return Problem{}, &UnfitError{err.Error()}
 	}
@@ -196,9 +183,7 @@ func New(s Setup, b int) (Problem, error) {
 		return Problem{}, unfit("the divergence of a posterior says nothing of layers that are learned on the same " +
 			"rows: take a representation learned on other rows, or a policy without a posterior")
 	}
-	if s.Prior.Scale == 0 {
-		s.Prior.Scale = 1
-	}
+	s.Prior.Scale = cmp.Or(s.Prior.Scale, 1)
 	p := Problem{N: float64(s.N), Delta: d, problem: &problem{
 		s: s, g: graph.New(s.Params.Dtype), b: b, draws: s.Policy.Draws(), memo: map[string]graph.Expr{},
 	}}

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"math/rand/v2"
 
 	"opl/graph"
@@ -85,10 +86,7 @@ func (p pairs) Fill(r *rand.Rand, dst []float64) {
 
 // noise declares the policy's noise node, [b·draws×dim].
 func noise(g *graph.Graph, source Noise, b, draws, dim int) graph.Expr {
-	if source == nil {
-		source = LowDiscrepancy{}
-	}
-	p := source.New(draws, dim)
+	p := cmp.Or[Noise](source, LowDiscrepancy{}).New(draws, dim)
 	if fast, ok := p.(FastPoints); ok {
 		return g.Noise32(NoiseName, fast.Fill, fast.Fill32, b*draws, dim)
 	}

@@ -102,10 +102,7 @@ func partialsIn(dirs []string) (kind string, paths []string, err error) {
 			return "", nil, fmt.Errorf("merge: %s is not named as opl names partial results, such as "+
 				"certify-1-of-3.part: rename it, or take it away", path)
 		}
-		if kind == "" {
-			kind = k
-		}
-		if k != kind {
+		if kind = cmp.Or(kind, k); k != kind {
 			return "", nil, fmt.Errorf("merge: %s and %s are of different commands", paths[0], path)
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,8 +58,6 @@ func (f *gridFlags) file(cmd *cobra.Command, lib library.Library, path string) (
 	}
 	g.Seeds = f.list()
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	if f.out == "" {
-		f.out = name
-	}
+	f.out = cmp.Or(f.out, name)
 	return namedGrid{name, f.adapt(cmd, g)}, nil
 }

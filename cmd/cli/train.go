@@ -185,9 +185,7 @@ func (f *trainFlags) fillOptions(cmd *cobra.Command, lib library.Library, read [
 	if err := absent("out", f.out, f.overwrite); err != nil {
 		return err
 	}
-	if f.o.MinESS == 0 {
-		f.o.MinESS = -1
-	}
+	f.o.MinESS = cmp.Or(f.o.MinESS, -1)
 	if !changed("lambda") {
 		f.o.Lambda = ""
 	}

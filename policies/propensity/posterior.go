@@ -1,6 +1,9 @@
 package propensity
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Prior is P = N(mean, scale²·I), fixed before the rows of a bound are seen.
 // Point policies use its mean alone: it is θ₀, where learning starts and what
@@ -15,14 +18,6 @@ type Prior struct {
 	// the mean, such as one that was learned elsewhere. A mean that is not 0, was not
 	// taught by known rows and is not fixed certifies nothing.
 	Fixed bool
-}
-
-// scale returns s.
-func (p Prior) scale() float64 {
-	if p.Scale == 0 {
-		return 1
-	}
-	return p.Scale
 }
 
 // Posterior is a learned Q = N(μ, σ²I) and the prior that it is measured
@@ -40,7 +35,7 @@ type Posterior struct {
 //
 // It is infinite for σ = 0.
 func (q Posterior) KL() float64 {
-	s := q.Prior.scale()
+	s := cmp.Or(q.Prior.Scale, 1)
 	rho := math.Log(q.Sigma / s)
 	scales := max(0, math.Expm1(2*rho)-2*rho) // rounding takes it below 0 where σ is nearly s
 	return 0.5 * (float64(len(q.Mu))*scales + q.SquaredDistance()/(s*s))

@@ -244,11 +244,8 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 	if c.Representation != nil { // learning starts at zero: the logging policy's parameters are of other features
 		c.Prior = policies.Prior{Scale: 1, Fixed: true}
 	}
-	search := train.Search{Log: t.Log, Rows: make([]int, t.Log.Len())}
+	search := train.Search{Log: t.Log, Rows: logs.Every(t.Log.Len())}
 	var in *train.Representation // learned on rows that do not certify
-	for i := range search.Rows {
-		search.Rows[i] = i
-	}
 	if r.PriorSplit > 0 {
 		teach, rest, err := train.SplitPrior(t.Log.Len(), r.PriorSplit, r.Seed)
 		if err != nil {

@@ -156,9 +156,7 @@ func (s *Store) read(path string, text []byte) {
 			if !sealed {
 				plain++
 			}
-			if rec.Seconds == 0 {
-				rec.Seconds = times[hashOf(key)]
-			}
+			rec.Seconds = cmp.Or(rec.Seconds, times[hashOf(key)])
 			at[key] = line{path, number, rec}
 			s.keys[key] = true
 			s.lines = append(s.lines, at[key])

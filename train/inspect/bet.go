@@ -19,6 +19,7 @@ import (
 	"opl/graph/kernel"
 	"opl/policies/propensity"
 	"opl/train/internal/keys"
+	"opl/train/logs"
 	"opl/train/regress"
 )
 
@@ -595,10 +596,7 @@ func (l *log) several(i int) bool { return l.shared.Has(l.contexts[i]) }
 // why names the features of the largest weights, and one place where actions and
 // propensities differ most, in at most 10,000 rows.
 func (b *bets) why() string {
-	weight, top := make([]float64, len(b.features)), make([]int, len(b.features))
-	for f := range top {
-		top[f] = f
-	}
+	weight, top := make([]float64, len(b.features)), logs.Every(len(b.features))
 	for _, q := range b.guesses {
 		for _, w := range q.w {
 			for j, v := range w.Data {

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -486,10 +487,7 @@ func (l *log) bets(all []*Partial) {
 	}
 	l.wins(e, func() string {
 		_, why, _ := strings.Cut(best.Means, ": ")
-		if why == "" {
-			return "no shard alone shows it"
-		}
-		return why
+		return cmp.Or(why, "no shard alone shows it")
 	})
 }
 

@@ -179,9 +179,7 @@ func Standard() Library {
 					if !mc {
 						return policies.Gaussian{}
 					}
-					if s == 0 {
-						s = policies.DefaultSamples
-					}
+					s = cmp.Or(s, policies.DefaultSamples)
 					return policies.Gaussian{Samples: s, Noise: n}
 				}},
 			{Name: "softmax-posterior", About: "softmax policies under θ ~ N(μ, σ²I), draw by draw",

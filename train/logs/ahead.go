@@ -3,6 +3,7 @@ package logs
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -433,10 +434,7 @@ func (k *rowBlock) read(w *wide, r lineReader, others int) {
 	k.rows, k.numbers, k.cells, k.sums, k.lists = k.rows[:0], k.numbers[:0], k.cells[:0], k.sums[:0], k.lists[:0]
 	sound := checkText(k.text) == nil
 	for at, place := 0, 0; at < len(k.text); {
-		end := bytes.IndexByte(k.text[at:], '\n') + 1
-		if end == 0 {
-			end = len(k.text) - at
-		}
+		end := cmp.Or(bytes.IndexByte(k.text[at:], '\n')+1, len(k.text)-at)
 		row := blockRow{from: at, to: at + end, place: -1}
 		line := k.text[at:row.to]
 		if at = row.to; r.blank(line) {

@@ -3,6 +3,7 @@ package logs
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -81,10 +82,7 @@ var noText = [][2]string{
 // have no end. Of a line that is too long the beginning comes with a *rowError.
 func (l *lines) line() ([]byte, error) {
 	if len(l.back) > 0 {
-		n := bytes.IndexByte(l.back, '\n') + 1
-		if n == 0 {
-			n = len(l.back)
-		}
+		n := cmp.Or(bytes.IndexByte(l.back, '\n')+1, len(l.back))
 		b := l.back[:n]
 		l.back = l.back[n:]
 		return b, nil

@@ -3,6 +3,7 @@ package logs
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -164,11 +165,7 @@ func (b *builder) family() error {
 func (n *numbering) all() []string {
 	of := *n.of
 	if !n.fixed {
-		of.Atoms = nil
-		for v := range n.atoms {
-			of.Atoms = append(of.Atoms, v)
-		}
-		slices.Sort(of.Atoms)
+		of.Atoms = slices.Sorted(maps.Keys(n.atoms))
 	}
 	return of.Names()
 }

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -92,10 +93,7 @@ func (b *builder) idText(column string, form jsontext.Kind, s []byte) ([]byte, e
 		return nil, bad(column, "%s is no id: want a text or an integer", quote(s))
 	}
 	r := &b.row
-	if r.ids == 0 {
-		r.ids = form
-	}
-	if r.ids != form || b.idForm != 0 && b.idForm != form {
+	if r.ids = cmp.Or(r.ids, form); r.ids != form || b.idForm != 0 && b.idForm != form {
 		const mixed = "the id %s is a %s, and others, of the row or the rows before, are %ss: write all of them one way"
 		if form == '0' {
 			return nil, bad(column, mixed, s, "number", "text")

@@ -80,10 +80,7 @@ func Curve(log *logs.Log, judge *provenance.Judge, o CurveOptions) (DoseCurve, e
 	}
 	n, units := log.Len(), log.Units()
 	out := DoseCurve{Rows: n, Delta: o.Delta, Logging: units.At(-stat.Mean(log.Cost, nil))}
-	segments := []provenance.Segment{{Rows: make([]int, n)}}
-	for i := range n {
-		segments[0].Rows[i] = i
-	}
+	segments := []provenance.Segment{{Rows: logs.Every(n)}}
 	if o.By != "" {
 		var err error
 		if segments, err = provenance.Segmented(log, o.By); err != nil {

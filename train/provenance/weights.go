@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -139,9 +140,7 @@ func rarities(log *logs.Log) []float64 {
 	}
 	most := max(float64(log.Len()), slices.Max(of))
 	for a := range of {
-		if of[a] == 0 {
-			of[a] = most
-		}
+		of[a] = cmp.Or(of[a], most)
 	}
 	return of
 }

@@ -3,6 +3,7 @@
 package rules
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -66,9 +67,7 @@ type Node struct {
 // Zhou, Athey & Wager (2023), Offline multi-action policy learning.
 func Learn(ctx context.Context, x regress.Matrix, scores []float64, k int, o Options) (*Node, error) {
 	n := x.Len()
-	if o.Depth == 0 {
-		o.Depth = exactDepth
-	}
+	o.Depth = cmp.Or(o.Depth, exactDepth)
 	switch {
 	case n == 0 || k < 1 || len(scores) != n*k:
 		return nil, fmt.Errorf("rules: %d rows of %d actions with %d scores", n, k, len(scores))

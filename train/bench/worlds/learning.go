@@ -2,6 +2,7 @@ package worlds
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -77,12 +78,7 @@ func Measure(ctx context.Context, o Options) ([]Cell, error) {
 	if o.Rows == nil {
 		o.Rows = []int{1000, 4000}
 	}
-	if o.Seeds == 0 {
-		o.Seeds = 10
-	}
-	if o.Test == 0 {
-		o.Test = 10_000
-	}
+	o.Seeds, o.Test = cmp.Or(o.Seeds, 10), cmp.Or(o.Test, 10_000)
 	var cells []Cell
 	for _, w := range o.Worlds {
 		for _, n := range o.Rows {

@@ -12,6 +12,7 @@ package html
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -215,11 +216,8 @@ type cell struct {
 var leading = regexp.MustCompile(`^[≥≤<>~]?\s*[-+−]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?($|[\s%±×\[(,;])`)
 
 func lay(t Table) laidTable {
-	out := laidTable{Caption: t.Caption, Label: t.Caption, Sorts: len(t.Rows) > 1 && len(t.Rows) <= mostRows,
-		Brief: len(t.Rows) <= 16}
-	if out.Label == "" {
-		out.Label = "Table"
-	}
+	out := laidTable{Caption: t.Caption, Label: cmp.Or(t.Caption, "Table"),
+		Sorts: len(t.Rows) > 1 && len(t.Rows) <= mostRows, Brief: len(t.Rows) <= 16}
 	number := make([]bool, len(t.Head))
 	for j, h := range t.Head {
 		filled := false

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -353,9 +354,7 @@ func guaranteed(all []named) (sections []html.Section) {
 		if g.Statement == nil {
 			continue
 		}
-		if any == nil {
-			any = g.Statement
-		}
+		any = cmp.Or(any, g.Statement)
 		if d := g.Decided(); d != nil {
 			said := decisionSection(d)
 			said.Title = g.policy + ": " + answer(d)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -64,10 +65,7 @@ func Inspection(w io.Writer, r inspect.Report) error {
 		}
 		b.WriteString("\nreward over time\n")
 		for _, s := range r.Blocks {
-			from := s.From
-			if from == "" {
-				from = fmt.Sprintf("%d rows", s.Rows)
-			}
+			from := cmp.Or(s.From, fmt.Sprintf("%d rows", s.Rows))
 			half := logs.Half(s.SE)
 			d := logs.Places(half)
 			fmt.Fprintf(&b, "  %-20s %8.*f ± %-8.*f %s\n", from, d, s.Reward, d, half,
