@@ -198,6 +198,9 @@ func (x Expr) unary(name string, r run, d func(x, y, g Expr) Expr) Expr {
 	if d != nil {
 		df = func(in []Expr, out, g Expr, _ []bool) []Expr { return []Expr{d(in[0], out, g)} }
 	}
+	if r.slow && len(x.n.Shape()) > 0 && x.given() {
+		r = x.g.remembering(r, x.n.Shape())
+	}
 	return apply(name, x.n.Shape(), r, df, x)
 }
 
@@ -236,7 +239,11 @@ func binary2(name string, x, y Expr, r run, d diff) Expr {
 
 // each makes an elementwise operation of a function of one number. In float32
 // the function still computes in float64.
-func each(f func(float64) float64) run { return of1(eachOf[float64](f), eachOf[float32](f)).by(byRows) }
+func each(f func(float64) float64) run {
+	r := of1(eachOf[float64](f), eachOf[float32](f)).by(byRows)
+	r.slow = true
+	return r
+}
 
 func eachOf[T float](f func(float64) float64) func(dst, xs []T) {
 	return func(dst, xs []T) {

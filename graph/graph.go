@@ -23,6 +23,8 @@ type Graph struct {
 	runs     int  // so far
 	frozen   bool // stop-gradients keep their values, for GradCheck
 	hashes   map[uint32]bool
+	rows     []int         // see [Program.Rows]
+	memories []func(n int) // make room for what is remembered of a log of n rows
 }
 
 // input is a named buffer that is fed from outside.

@@ -61,6 +61,7 @@ type run struct {
 	name   string
 	cheap  bool // as fast to compute again as to keep
 	copies bool // the result is the operand
+	slow   bool // worth to be remembered by [Program.Rows]
 }
 
 // of1 makes a run of functions of one operand.

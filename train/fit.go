@@ -268,6 +268,7 @@ func (f *fitting) epoch(ctx context.Context, number int) (sums epochSums, err er
 		f.Steps++
 		err := f.feed.Feed(p, f.rowsOf(rows))
 		if err == nil {
+			p.Rows(rows, n)
 			p.Refill(f.noise)
 			err = p.Run()
 		}
