@@ -53,9 +53,12 @@ func (s scrambledSobol) points(dst []uint32, keys []uint64, scratch []uint32) []
 		scratch = make([]uint32, 2*s.period)
 	}
 	seeds, shifts := scratch[:s.period], scratch[s.period:]
-	for i := range seeds {
-		key := keys[i%s.dim]
+	for i, key := range keys {
 		seeds[i], shifts[i] = uint32(key), uint32(key>>32)
+	}
+	for i := s.dim; i < s.period; i += s.dim {
+		copy(seeds[i:], seeds[:s.dim])
+		copy(shifts[i:], shifts[:s.dim])
 	}
 	simd.Scramble(dst, s.net, seeds, shifts)
 	return scratch

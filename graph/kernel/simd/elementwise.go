@@ -263,10 +263,9 @@ func Repeat[T Float](dst, x []T, k, s, from int) {
 	switch {
 	case k == 1:
 		for i := 0; i < rows; {
-			v := x[(from+i)/s]
-			for end := min(rows, i+s-(from+i)%s); i < end; i++ {
-				dst[i] = v
-			}
+			end := min(rows, i+s-(from+i)%s)
+			Fill(dst[i:end], x[(from+i)/s])
+			i = end
 		}
 	case vector(kRepeat, dst):
 		x = x[from/s*k : ((from+rows-1)/s+1)*k]
