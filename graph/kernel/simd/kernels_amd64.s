@@ -2865,9 +2865,9 @@ TEXT ·rows64(SB), NOSPLIT, $0-40
 	MOVQ R9, R10
 	SHLQ $0x03, R10
 
-wide:
+eight:
 	CMPQ    R9, $0x00000020
-	JLT     wideDone
+	JLT     eightDone
 	VMOVUPD (DI), Y0
 	VMOVUPD 32(DI), Y1
 	VMOVUPD 64(DI), Y2
@@ -2880,7 +2880,7 @@ wide:
 	MOVQ    DX, BX
 	MOVQ    R8, CX
 
-wideRow:
+eightRow:
 	VBROADCASTSD (BX), Y8
 	VMULPD       (AX), Y8, Y9
 	VADDPD       Y9, Y0, Y0
@@ -2901,7 +2901,7 @@ wideRow:
 	ADDQ         R10, AX
 	ADDQ         $0x08, BX
 	DECQ         CX
-	JNZ          wideRow
+	JNZ          eightRow
 	VMOVUPD      Y0, (DI)
 	VMOVUPD      Y1, 32(DI)
 	VMOVUPD      Y2, 64(DI)
@@ -2913,32 +2913,145 @@ wideRow:
 	ADDQ         $0x00000100, DI
 	ADDQ         $0x00000100, SI
 	SUBQ         $0x00000020, R9
-	JMP          wide
+	JMP          eight
 
-wideDone:
-narrow:
+eightDone:
+four:
+	CMPQ    R9, $0x00000010
+	JLT     fourDone
+	VMOVUPD (DI), Y0
+	VMOVUPD 32(DI), Y1
+	VMOVUPD 64(DI), Y2
+	VMOVUPD 96(DI), Y3
+	MOVQ    SI, AX
+	MOVQ    DX, BX
+	MOVQ    R8, CX
+
+fourRow:
+	MOVQ         (BX), R11
+	SHLQ         $0x01, R11
+	JZ           fourNext
+	VBROADCASTSD (BX), Y8
+	VMULPD       (AX), Y8, Y9
+	VADDPD       Y9, Y0, Y0
+	VMULPD       32(AX), Y8, Y9
+	VADDPD       Y9, Y1, Y1
+	VMULPD       64(AX), Y8, Y9
+	VADDPD       Y9, Y2, Y2
+	VMULPD       96(AX), Y8, Y9
+	VADDPD       Y9, Y3, Y3
+
+fourNext:
+	ADDQ    R10, AX
+	ADDQ    $0x08, BX
+	DECQ    CX
+	JNZ     fourRow
+	VMOVUPD Y0, (DI)
+	VMOVUPD Y1, 32(DI)
+	VMOVUPD Y2, 64(DI)
+	VMOVUPD Y3, 96(DI)
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000010, R9
+	JMP     four
+
+fourDone:
+three:
+	CMPQ    R9, $0x0000000c
+	JLT     threeDone
+	VMOVUPD (DI), Y0
+	VMOVUPD 32(DI), Y1
+	VMOVUPD 64(DI), Y2
+	MOVQ    SI, AX
+	MOVQ    DX, BX
+	MOVQ    R8, CX
+
+threeRow:
+	MOVQ         (BX), R11
+	SHLQ         $0x01, R11
+	JZ           threeNext
+	VBROADCASTSD (BX), Y8
+	VMULPD       (AX), Y8, Y9
+	VADDPD       Y9, Y0, Y0
+	VMULPD       32(AX), Y8, Y9
+	VADDPD       Y9, Y1, Y1
+	VMULPD       64(AX), Y8, Y9
+	VADDPD       Y9, Y2, Y2
+
+threeNext:
+	ADDQ    R10, AX
+	ADDQ    $0x08, BX
+	DECQ    CX
+	JNZ     threeRow
+	VMOVUPD Y0, (DI)
+	VMOVUPD Y1, 32(DI)
+	VMOVUPD Y2, 64(DI)
+	ADDQ    $0x00000060, DI
+	ADDQ    $0x00000060, SI
+	SUBQ    $0x0000000c, R9
+	JMP     three
+
+threeDone:
+two:
+	CMPQ    R9, $0x00000008
+	JLT     twoDone
+	VMOVUPD (DI), Y0
+	VMOVUPD 32(DI), Y1
+	MOVQ    SI, AX
+	MOVQ    DX, BX
+	MOVQ    R8, CX
+
+twoRow:
+	MOVQ         (BX), R11
+	SHLQ         $0x01, R11
+	JZ           twoNext
+	VBROADCASTSD (BX), Y8
+	VMULPD       (AX), Y8, Y9
+	VADDPD       Y9, Y0, Y0
+	VMULPD       32(AX), Y8, Y9
+	VADDPD       Y9, Y1, Y1
+
+twoNext:
+	ADDQ    R10, AX
+	ADDQ    $0x08, BX
+	DECQ    CX
+	JNZ     twoRow
+	VMOVUPD Y0, (DI)
+	VMOVUPD Y1, 32(DI)
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x00000008, R9
+	JMP     two
+
+twoDone:
+one:
 	CMPQ    R9, $0x00000004
-	JLT     narrowDone
+	JLT     oneDone
 	VMOVUPD (DI), Y0
 	MOVQ    SI, AX
 	MOVQ    DX, BX
 	MOVQ    R8, CX
 
-narrowRow:
+oneRow:
+	MOVQ         (BX), R11
+	SHLQ         $0x01, R11
+	JZ           oneNext
 	VBROADCASTSD (BX), Y8
 	VMULPD       (AX), Y8, Y9
 	VADDPD       Y9, Y0, Y0
-	ADDQ         R10, AX
-	ADDQ         $0x08, BX
-	DECQ         CX
-	JNZ          narrowRow
-	VMOVUPD      Y0, (DI)
-	ADDQ         $0x00000020, DI
-	ADDQ         $0x00000020, SI
-	SUBQ         $0x00000004, R9
-	JMP          narrow
 
-narrowDone:
+oneNext:
+	ADDQ    R10, AX
+	ADDQ    $0x08, BX
+	DECQ    CX
+	JNZ     oneRow
+	VMOVUPD Y0, (DI)
+	ADDQ    $0x00000020, DI
+	ADDQ    $0x00000020, SI
+	SUBQ    $0x00000004, R9
+	JMP     one
+
+oneDone:
 	VZEROUPPER
 	RET
 

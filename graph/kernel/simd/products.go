@@ -32,7 +32,8 @@ func AddProducts(dst []float64, z []float32, g []float64) {
 //
 //	dst_o = dst_o + x_0 w_0o + x_1 w_1o + …
 //
-// each product and each sum rounded, in the order of j: the same numbers by either path. w is [len(x)×len(dst)].
+// each product and each sum rounded, in the order of j: the same numbers by either path, for finite w. w is
+// [len(x)×len(dst)].
 func AddRowsTimes(dst, w, x []float64) {
 	k := len(dst)
 	if len(w) != k*len(x) {

@@ -57,8 +57,11 @@ func TestAddRowsTimes_EqualsAPlainLoop(t *testing.T) {
 		return x
 	}
 	for _, n := range []int{0, 1, 2, 51} {
-		for _, k := range []int{0, 1, 3, 4, 5, 31, 32, 39, 64, 256, 303} {
+		for _, k := range []int{0, 1, 3, 4, 5, 10, 12, 16, 31, 32, 39, 64, 256, 303} {
 			w, x, from := numbers(n*k), numbers(n), numbers(k+1)
+			for j := 1; j < n; j += 3 {
+				x[j] = math.Copysign(0, float64(j%2)-.5)
+			}
 			want := slices.Clone(from)
 			for j, v := range x {
 				for o, c := range w[j*k : (j+1)*k] {
