@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"opl/policies"
@@ -39,7 +40,7 @@ func Evaluate(pol policies.Policy, q policies.Posterior, x logs.Contexts, labels
 		single  = make([]float64, q.Actions)
 		perDraw [][]float64 // Σ_i π_s(y_i|x_i) by set and draw
 	)
-	propensities(pol, q, x, func(i int, scores, mean []float64, set int, draws [][]float64) {
+	propensities(pol, q, x, func(i int, scores, mean []float64, set int, drawn func(a int) []float64) {
 		y := int(labels[i])
 		pol.AtMean(single, scores)
 		rw.AtMean += single[y]
@@ -47,12 +48,11 @@ func Evaluate(pol policies.Policy, q policies.Posterior, x logs.Contexts, labels
 		if propensity.Draw(mean, action) == y {
 			rw.Sampled++
 		}
+		pi := drawn(y)
 		for len(perDraw) <= set {
-			perDraw = append(perDraw, make([]float64, len(draws)))
+			perDraw = append(perDraw, make([]float64, len(pi)))
 		}
-		for s, pi := range draws {
-			perDraw[set][s] += pi[y]
-		}
+		floats.Add(perDraw[set], pi)
 	})
 	// Draws of different sets, and within a set, are independent.
 	var v float64
@@ -73,10 +73,10 @@ func Evaluate(pol policies.Policy, q policies.Posterior, x logs.Contexts, labels
 }
 
 // propensities hands to use, for each context, its scores, π_Q, the set of draws
-// that it was computed with, and the probabilities by draw, in slices that are used
+// that it was computed with, and the probability of an action by draw, in slices that are used
 // again.
 func propensities(pol policies.Policy, q policies.Posterior, x logs.Contexts,
-	use func(i int, scores, mean []float64, set int, draws [][]float64)) {
+	use func(i int, scores, mean []float64, set int, drawn func(a int) []float64)) {
 	k, draws, sets := q.Actions, 1, 1
 	var eps []float64
 	if pol.Noisy() {
@@ -86,19 +86,17 @@ func propensities(pol policies.Policy, q policies.Posterior, x logs.Contexts,
 		propensity.Gauss(Stream(0, "evaluation"), eps)
 	}
 	var (
-		mean, byDraw = make([]float64, k), make([][]float64, draws)
-		all          = make([]float64, draws*k)
+		mean, one    = make([]float64, k), make([]float64, draws)
+		all          = make([]float64, draws*k) // by draw
 		shared, fast = pol.(interface {
-			AtExps(dst, scores, exps []float64)
+			AtExps(weight, share, scores, exps []float64)
 		})
-		exps, of []float64 // exp(scale·eps), and the scale that they are of, by set
-		largest  = 1.      // |eps|
+		exps, of      []float64 // exp(scale·eps) by action, and the scale that they are of, by set
+		weight, share = make([]float64, k), make([]float64, draws)
+		largest       = 1. // |eps|
 	)
 	for _, e := range eps {
 		largest = max(largest, math.Abs(e))
-	}
-	for s := range byDraw {
-		byDraw[s] = all[s*k : s*k+k]
 	}
 	if fast = fast && eps != nil; fast {
 		exps, of = make([]float64, len(eps)), slices.Repeat([]float64{-1}, sets)
@@ -109,30 +107,40 @@ func propensities(pol policies.Policy, q policies.Posterior, x logs.Contexts,
 			from, exps := eps[set*draws*k:(set+1)*draws*k], exps[set*draws*k:(set+1)*draws*k]
 			if of[set] != scale { // contexts of one norm share them
 				for j, e := range from {
-					exps[j] = math.Exp(scale * e)
+					exps[j%k*draws+j/k] = math.Exp(scale * e)
 				}
 				of[set] = scale
 			}
-			shared.AtExps(all, scores, exps)
-		} else {
-			for s, pi := range byDraw {
-				var e []float64
-				if j := set*draws + s; eps != nil {
-					e = eps[j*k : j*k+k]
-				}
-				pol.At(pi, scores, scale, e)
+			shared.AtExps(weight, share, scores, exps)
+			for a, w := range weight {
+				mean[a] = w * floats.Dot(exps[a*draws:(a+1)*draws], share) / float64(draws)
 			}
+			use(i, scores, mean, set, func(a int) []float64 {
+				floats.MulTo(one, exps[a*draws:(a+1)*draws], share)
+				floats.Scale(weight[a], one)
+				return one
+			})
+			return
 		}
 		clear(mean)
-		for _, pi := range byDraw {
-			for a, p := range pi {
-				mean[a] += p
+		for s := range draws {
+			pi := all[s*k : s*k+k]
+			var e []float64
+			if j := set*draws + s; eps != nil {
+				e = eps[j*k : j*k+k]
 			}
+			pol.At(pi, scores, scale, e)
+			floats.Add(mean, pi)
 		}
 		for a := range mean {
 			mean[a] /= float64(draws)
 		}
-		use(i, scores, mean, set, byDraw)
+		use(i, scores, mean, set, func(a int) []float64 {
+			for s := range one {
+				one[s] = all[s*k+a]
+			}
+			return one
+		})
 	})
 }
 

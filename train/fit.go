@@ -322,7 +322,9 @@ func (s *epochSums) add(p *graph.Program, weight float64) {
 // are exact where the family has an exact form, else means over 1,024 fixed draws. Of actions with features
 // contexts do not say what is offered: see certify.Play.
 func (r *Result) Propensities(x logs.Contexts, use func(i int, pi []float64)) {
-	propensities(r.Policy, r.Posterior, x, func(i int, _, mean []float64, _ int, _ [][]float64) { use(i, mean) })
+	propensities(r.Policy, r.Posterior, x, func(i int, _, mean []float64, _ int, _ func(int) []float64) {
+		use(i, mean)
+	})
 }
 
 // ObjectiveValue returns the objective that c minimizes, on the whole log at the

@@ -128,27 +128,21 @@ func (SoftmaxPosterior) At(dst, scores []float64, scale float64, eps []float64) 
 	kernel.Softmax(dst, z, len(z))
 }
 
-// AtExps writes to dst [S×K] what At writes for each of S draws that many contexts share, given as
-// exps = exp(scale·eps) [S×K], each in [e⁻³⁰⁰, e³⁰⁰]: K exponentials in place of S·K. Scores are finite.
+// AtExps is At for S draws that many contexts share, given as exps = exp(scale·eps) [K×S], each in [e⁻³⁰⁰, e³⁰⁰]: draw s
+// has the propensities weight_a·exps_as·share_s. It takes K exponentials in place of S·K. Scores are finite.
 // It differs from At by rounding, and where a propensity is below e⁻¹⁰⁰.
-func (SoftmaxPosterior) AtExps(dst, scores, exps []float64) {
-	var buf [64]float64
-	of, top := append(buf[:0], scores...), slices.Max(scores)
-	for a, s := range of {
-		of[a] = math.Exp(s - top)
+func (SoftmaxPosterior) AtExps(weight, share, scores, exps []float64) {
+	top := slices.Max(scores)
+	clear(share)
+	for a, s := range scores {
+		w := math.Exp(s - top)
+		for s, e := range exps[a*len(share) : (a+1)*len(share)] {
+			share[s] += w * e
+		}
+		weight[a] = w
 	}
-	for k := len(of); len(exps) > 0; dst, exps = dst[k:], exps[k:] {
-		to, e := dst[:k], exps[:k]
-		var sum float64
-		for a, w := range of {
-			v := w * e[a]
-			to[a] = v
-			sum += v
-		}
-		sum = 1 / sum
-		for a := range to {
-			to[a] *= sum
-		}
+	for s, sum := range share {
+		share[s] = 1 / sum
 	}
 }
 
