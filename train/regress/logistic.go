@@ -18,7 +18,8 @@ const (
 	tolerance = 1e-9 // of partial derivatives of the mean loss
 
 	iterations = 200  // without a limit of the caller's
-	BlockRows  = 256  // whose scores are computed together
+	BlockRows  = 256  // that are read together
+	passRows   = 64   // whose scores are computed together; the second cache has them until they add to the gradient
 	chunkRows  = 8192 // of which each has a gradient of its own, so that results do not depend on threads
 	mostChunks = 16
 )
@@ -169,9 +170,9 @@ func (o *Options) weight(i int) float64 {
 type block struct{ from, to, first, sets int }
 
 func blocks(n int) []block {
-	all := make([]block, 0, n/BlockRows+1)
-	for from := 0; from < n; from += BlockRows {
-		all = append(all, block{from: from, to: min(n, from+BlockRows), first: from, sets: min(n, from+BlockRows)})
+	all := make([]block, 0, n/passRows+1)
+	for from := 0; from < n; from += passRows {
+		all = append(all, block{from: from, to: min(n, from+passRows), first: from, sets: min(n, from+passRows)})
 	}
 	return all
 }
