@@ -45,13 +45,12 @@ type Set struct {
 
 	pix []uint8 // [Rows×Dim], 0 … 255
 
-	// The pixels that are not 0, those of example i from at[i].start to at[i+1].start.
+	// The pixels that are not 0: of example i a bit for each pixel, and then these, from at[i].start to at[i+1].start.
 	at  []extent // [Rows+1]
-	col []int32  // where one is, 0 … dim−1, ascending within an example
-	ink []uint8  // what it is
+	ink []uint8
 }
 
-// extent is where the pixels of an example begin, and its ‖x_i‖₂.
+// extent is where an example begins in ink, and its ‖x_i‖₂.
 type extent struct {
 	start int
 	norm  float64
@@ -93,18 +92,21 @@ func (s *Set) Row32(i int, dst []float32) {
 // and returns how many they are.
 func (s *Set) Sparse32(i int, val []float32, at []int32) int {
 	lo, hi, scale := s.at[i].start, s.at[i+1].start, 1/s.at[i].norm
-	n := copy(at, s.col[lo:hi])
-	simd.Bytes32(val, s.ink[lo:hi], scale)
+	ink := s.ink[lo:hi]
+	n := simd.Places(at[:s.dim], ink[:s.bits()])
+	simd.Bytes32(val, ink[s.bits():], scale)
 	return n
 }
+
+// bits is how many bytes there are before the pixels of an example.
+func (s *Set) bits() int { return (s.dim + 7) / 8 }
 
 // Soon asks memory for where Ahead and Sparse32 find x_i.
 func (s *Set) Soon(i int) { simd.Prefetch(s.at[i : i+2]) }
 
 // Ahead asks memory for x_i, without its zeros if these are two thirds or more.
 func (s *Set) Ahead(i int) {
-	if lo, hi := s.at[i].start, s.at[i+1].start; 3*(hi-lo) <= s.dim {
-		simd.Prefetch(s.col[lo:hi])
+	if lo, hi := s.at[i].start, s.at[i+1].start; 3*(hi-lo-s.bits()) <= s.dim {
 		simd.Prefetch(s.ink[lo:hi])
 	} else {
 		simd.Prefetch(s.image(i))
@@ -128,23 +130,23 @@ func newSet(images []GoMNIST.RawImage, labels []GoMNIST.Label, dim int) *Set {
 		Labels: make([]uint8, n),
 		pix:    make([]uint8, 0, n*dim),
 		at:     make([]extent, n+1),
-		col:    make([]int32, 0, ink),
-		ink:    make([]uint8, 0, ink),
 	}
-	hugePages(s.col[:ink])
-	hugePages(s.ink[:ink])
+	s.ink = make([]uint8, 0, ink+n*s.bits())
+	hugePages(s.ink[:cap(s.ink)])
 	hugePages(s.pix[:n*dim])
 	for i, x := range images {
 		square := 0
+		bits := s.ink[len(s.ink) : len(s.ink)+s.bits()]
+		s.ink = s.ink[:len(s.ink)+len(bits)]
 		for j, v := range x {
 			if v != 0 {
-				s.col = append(s.col, int32(j))
+				bits[j/8] |= 1 << (j % 8)
 				s.ink = append(s.ink, v)
 				square += int(v) * int(v)
 			}
 		}
 		s.pix = append(s.pix, x...)
-		s.at[i+1].start = len(s.col)
+		s.at[i+1].start = len(s.ink)
 		s.at[i].norm = math.Sqrt(float64(square))
 		s.Labels[i] = uint8(labels[i])
 	}

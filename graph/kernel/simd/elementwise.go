@@ -1,6 +1,9 @@
 package simd
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // Add writes x + y to dst; all have len(dst) elements. dst may be an operand.
 func Add[T Float](dst, x, y []T) {
@@ -314,6 +317,23 @@ func Bytes32(dst []float32, x []uint8, c float64) {
 	for i := n; i < len(x); i++ {
 		dst[i] = float32(float64(x[i]) * c)
 	}
+}
+
+// Places writes the places of the bits that are set to at, ascending, and returns how many they are. It may write
+// beyond them.
+func Places(at []int32, set []uint8) (n int) {
+	first := 0
+	if has(kPlaces) && len(set) > 1 && len(at) >= 8*(len(set)-1) {
+		first = len(set) - 1 // whose eight there may be no room for
+		n = places32(&at[0], &set[0], first, &lanesOf)
+	}
+	for i, b := range set[first:] {
+		for ; b != 0; b &= b - 1 {
+			at[n] = int32(8*(first+i) + bits.TrailingZeros8(b))
+			n++
+		}
+	}
+	return n
 }
 
 // Bytes64 writes x/c: the same bits on either path.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"opl/graph/kernel"
@@ -240,6 +241,26 @@ func BenchmarkElementwise(b *testing.B) {
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/value")
 			})
+		})
+	}
+}
+
+func TestPlaces_AreThoseOfTheBitsThatAreSet(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	for _, n := range []int{0, 1, 7, 8, 9, 64, 784, 1001} {
+		set, want := make([]uint8, (n+7)/8), []int32{}
+		for j := range n {
+			if r.IntN(3) == 0 || n == 9 {
+				set[j/8] |= 1 << (j % 8)
+				want = append(want, int32(j))
+			}
+		}
+		paths(func(name string) {
+			at := make([]int32, n+1)
+			at[n] = -1
+			if got := at[:simd.Places(at[:n:n], set)]; !slices.Equal(got, want) || at[n] != -1 {
+				t.Errorf("%s, %d bits: %v, want %v; %d after them", name, n, got, want, at[n])
+			}
 		})
 	}
 }

@@ -128,6 +128,9 @@ func addRows16(dst *float32, ldd int, rows **float32, at int, columns int, by *f
 func compress32(val *float32, idx *int32, x *float32, n int, lanes *[256][8]uint8) int
 
 //go:noescape
+func places32(at *int32, bits *uint8, n int, lanes *[256][8]uint8) int
+
+//go:noescape
 func most32(x *int32, n int) uint32
 
 //go:noescape

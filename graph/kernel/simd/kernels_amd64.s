@@ -3865,6 +3865,32 @@ loop:
 	VZEROUPPER
 	RET
 
+// func places32(at *int32, bits *uint8, n int, lanes *[256][8]uint8) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·places32(SB), NOSPLIT, $0-40
+	MOVQ    at+0(FP), DI
+	MOVQ    bits+8(FP), SI
+	MOVQ    n+16(FP), CX
+	MOVQ    lanes+24(FP), R8
+	VPXOR   Y6, Y6, Y6
+	VMOVDQU lanesEight<>+0(SB), Y5
+	XORQ    R9, R9
+
+loop:
+	MOVBLZX   (SI), AX
+	VPMOVZXBD (R8)(AX*8), Y0
+	VPADDD    Y6, Y0, Y0
+	VMOVDQU   Y0, (DI)(R9*4)
+	POPCNTL   AX, AX
+	ADDQ      AX, R9
+	VPADDD    Y5, Y6, Y6
+	INCQ      SI
+	DECQ      CX
+	JNZ       loop
+	MOVQ      R9, ret+32(FP)
+	VZEROUPPER
+	RET
+
 // func most32(x *int32, n int) uint32
 // Requires: AVX, AVX2
 TEXT ·most32(SB), NOSPLIT, $0-20

@@ -187,6 +187,10 @@ func scatter16x16(dst *float32, rows int, ptr, idx *int32, val, a *float32, lda,
 	scatter16(dst, rows, ptr, idx, val, a, lda, w)
 }
 
+func places32(at *int32, set *uint8, n int, lanes *[256][8]uint8) int {
+	return Places(of(at, 8*n), of(set, n))
+}
+
 func most32(x *int32, n int) (most uint32) {
 	for _, v := range of(x, n) {
 		most = max(most, uint32(v))

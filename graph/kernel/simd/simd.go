@@ -35,6 +35,7 @@ const (
 	kFinite
 	kNarrow
 	kBytes
+	kPlaces
 	kSoftmax
 	kSoftmaxGrad
 	kLogSoftmax

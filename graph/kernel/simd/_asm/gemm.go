@@ -346,6 +346,34 @@ func compress32() {
 	RET()
 }
 
+// places32 writes the places of the bits that are set in n bytes to at, and returns how many they are. It writes
+// beyond them, 8n numbers at most.
+func places32() {
+	TEXT("places32", NOSPLIT, "func(at *int32, bits *uint8, n int, lanes *[256][8]uint8) int")
+	Pragma("noescape")
+	MOVQ(arg("at"), RDI)
+	MOVQ(arg("bits"), RSI)
+	MOVQ(arg("n"), RCX)
+	MOVQ(arg("lanes"), R8)
+	VPXOR(Y6, Y6, Y6) // places before the present eight
+	VMOVDQU(lanesEight, Y5)
+	XORQ(R9, R9)
+	Label("loop")
+	MOVBLZX(Mem{Base: RSI}, EAX)
+	VPMOVZXBD(Mem{Base: R8, Index: RAX, Scale: 8}, Y0)
+	VPADDD(Y6, Y0, Y0)
+	VMOVDQU(Y0, Mem{Base: RDI, Index: R9, Scale: 4})
+	POPCNTL(EAX, EAX)
+	ADDQ(RAX, R9)
+	VPADDD(Y5, Y6, Y6)
+	INCQ(RSI)
+	DECQ(RCX)
+	JNZ(LabelRef("loop"))
+	MOVQ(R9, arg("ret"))
+	VZEROUPPER()
+	RET()
+}
+
 // most32 is the largest of n numbers without sign, n a multiple of 8, at least 8.
 func most32() {
 	TEXT("most32", NOSPLIT, "func(x *int32, n int) uint32")

@@ -25,6 +25,7 @@ func main() {
 	rowsTimes("rows4x16", 4, 1, false)
 	timesRows("addRows16", false)
 	compress32()
+	places32()
 	most32()
 	below32()
 	tally32()
