@@ -28,15 +28,20 @@ type Hierarchy struct {
 }
 
 // Scales are standard deviations by column, of the shared coefficients and of those of the groups.
-type Scales struct{ Shared, Own []float64 }
+type Scales struct {
+	Shared, Own []float64
+	// Dispersion is φ of rewards whose variance is φp(1 − p): 1 of rewards that are 0 or 1, less of others.
+	Dispersion float64
+}
 
 const (
-	scaleRounds = 12
-	settled     = .05 // a change of scales, by its logarithm, below which they are left
-	leastScale  = 1e-3
-	mostScale   = 10
-	freeScale   = 30 // of the shared intercept
-	mostBlock   = 64 // columns of a stratum, beyond which each is taken as if it were alone
+	scaleRounds     = 12
+	settled         = .05 // a change of scales, by its logarithm, below which they are left
+	leastScale      = 1e-3
+	mostScale       = 10
+	leastDispersion = .01
+	freeScale       = 30 // of the shared intercept
+	mostBlock       = 64 // columns of a stratum, beyond which each is taken as if it were alone
 	// products of numbers that the curvature of all columns together may take. Without it columns that go together,
 	// such as the pixels of an image, are shrunk too much.
 	mostWhole = 1e8
@@ -47,14 +52,16 @@ const (
 //
 //	σ²_s = Σ_{j∈s} θ_j² / Σ_{j∈s} (1 − Σ_jj/σ²_s)
 //
-// MacKay (1992), "Bayesian interpolation". Rewards y are in [0, 1].
+// MacKay (1992), "Bayesian interpolation". Rewards y are in [0, 1]. Of those that are not all 0 or 1 the log-likelihood
+// is divided by the dispersion φ = Σ(y − p)²/Σp(1 − p), Wedderburn (1974): the less they vary the more they tell.
 func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 	m := h.X.Width
 	if len(h.Stratum) != m || len(h.Group) != len(y) || h.X.Len() != len(y) {
 		return Scales{}, fmt.Errorf("regress: %d strata of %d columns, %d groups and %d rows for %d rewards",
 			len(h.Stratum), m, len(h.Group), h.X.Len(), len(y))
 	}
-	s := Scales{make([]float64, m), make([]float64, m)}
+	s := Scales{make([]float64, m), make([]float64, m), 1}
+	binary := !slices.ContainsFunc(y, func(v float64) bool { return v != 0 && v != 1 })
 	for j := range m {
 		s.Shared[j], s.Own[j] = .3, .3
 	}
@@ -69,13 +76,16 @@ func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 		if err != nil {
 			return s, err
 		}
+		if !binary {
+			s.Dispersion = h.dispersion(theta, y, s, shared, own)
+		}
 		squares := make([]float64, m)
 		for j := range squares {
 			for a := range h.Groups {
 				squares[j] += theta[(a+1)*m+j] * theta[(a+1)*m+j]
 			}
 		}
-		before := Scales{slices.Clone(s.Shared), slices.Clone(s.Own)}
+		before := Scales{slices.Clone(s.Shared), slices.Clone(s.Own), s.Dispersion}
 		h.update(s.Own, squares, own, float64(h.Groups))
 		for j := range squares {
 			squares[j] = theta[j] * theta[j]
@@ -164,6 +174,10 @@ func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64,
 		}
 		strata[of] = append(strata[of], j)
 	}
+	defer func() { // the curvature is that of the log-likelihood times φ
+		floats.Scale(s.Dispersion, shared)
+		floats.Scale(s.Dispersion, own)
+	}()
 	for _, columns := range strata {
 		if len(columns) > 1 && (whole || len(columns) <= mostBlock) {
 			if err := h.block(shared, own, columns, weight, rows, l0, l1); err != nil {
@@ -263,25 +277,49 @@ func (h *Hierarchy) diagonal(shared, own []float64, j int, weight []float64, row
 	}
 }
 
-// precisions are Λ_0 and Λ_1.
+// precisions are φΛ_0 and φΛ_1.
 func (s Scales) precisions() (shared, own []float64) {
 	for j := range s.Shared {
-		shared, own = append(shared, 1/(s.Shared[j]*s.Shared[j])), append(own, 1/(s.Own[j]*s.Own[j]))
+		shared = append(shared, s.Dispersion/(s.Shared[j]*s.Shared[j]))
+		own = append(own, s.Dispersion/(s.Own[j]*s.Own[j]))
 	}
 	return shared, own
 }
 
-// curved are p_i(1 − p_i) of rows, and the rows of each group.
-func (h *Hierarchy) curved(theta []float64) (weight []float64, rows [][]int) {
+// dispersion is φ by the residuals, with a degree of freedom less for each coefficient that the rewards decided.
+func (h *Hierarchy) dispersion(theta, y []float64, s Scales, shared, own []float64) float64 {
+	var squares, weight, free float64
+	for i, p := range h.predicted(theta) {
+		squares, weight = squares+(y[i]-p)*(y[i]-p), weight+p*(1-p)
+	}
+	for j := range shared {
+		free += max(0, 1-shared[j]/(s.Shared[j]*s.Shared[j]))
+		free += max(0, float64(h.Groups)-own[j]/(s.Own[j]*s.Own[j]))
+	}
+	n := float64(len(y))
+	return min(max(squares/weight*n/max(n-free, n/10), leastDispersion), 1)
+}
+
+// predicted are p_i of rows.
+func (h *Hierarchy) predicted(theta []float64) []float64 {
 	m := h.X.Width
-	weight, rows = make([]float64, len(h.Group)), make([][]int, h.Groups)
+	p := make([]float64, len(h.Group))
 	for i, a := range h.Group {
 		var z float64
 		for j, v := range h.X.row(i) {
 			z += v * (theta[j] + theta[(int(a)+1)*m+j])
 		}
-		p := 1 / (1 + math.Exp(-z))
-		weight[i], rows[a] = p*(1-p), append(rows[a], i)
+		p[i] = 1 / (1 + math.Exp(-z))
+	}
+	return p
+}
+
+// curved are p_i(1 − p_i) of rows, and the rows of each group.
+func (h *Hierarchy) curved(theta []float64) (weight []float64, rows [][]int) {
+	weight, rows = h.predicted(theta), make([][]int, h.Groups)
+	for i, a := range h.Group {
+		weight[i] *= 1 - weight[i]
+		rows[a] = append(rows[a], i)
 	}
 	return weight, rows
 }

@@ -70,7 +70,7 @@ func variances(t *testing.T, groups int) {
 	h, y := drawn(2, 400, groups, [][2]float64{{.5, .5}, {1, .2}})
 	h.Stratum = []int{0, 0, 0}
 	ctx := context.Background()
-	s := Scales{[]float64{.5, 1, freeScale}, []float64{.5, .2, .3}}
+	s := Scales{[]float64{.5, 1, freeScale}, []float64{.5, .2, .3}, 1}
 	theta, err := h.Fit(ctx, y, s)
 	if err != nil {
 		t.Fatal(err)
