@@ -88,12 +88,15 @@ type table struct {
 }
 
 const (
-	mostTable    = 1 << 25 // numbers of a table: of more rows some are left out
-	mostTuning   = 10_000  // rows that scales and weights are chosen on
-	mostOutputs  = 1 << 14 // elements of θ [K×MK] of a mixture
-	mostScaling  = 1 << 22 // numbers that scales are learned from
-	mostProducts = 600
-	knots        = 20 // of a number, at most, in pieces
+	mostTable     = 1 << 25 // numbers of a table: of more rows some are left out
+	mostTuning    = 10_000  // rows that scales and weights are chosen on
+	mostOutputs   = 1 << 14 // elements of θ [K×MK] of a mixture
+	mostScaling   = 1 << 22 // numbers that scales are learned from
+	mostProducts  = 600
+	knots         = 20  // of a number, at most, in pieces
+	leastCodes    = 9   // values of a number that may be a code; pieces tell fewer apart
+	mostCodes     = 60  // of them, each of ten rows on average
+	mostIndicated = 256 // of all values of such numbers
 )
 
 // Learn learns from some rows of a log with contexts and a fixed list of actions.
@@ -532,10 +535,10 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 			return nil, err
 		}
 		last := 0
-		for _, s := range strata { // features, their pieces, products
-			h.Family, last = append(h.Family, min(s/t.x.Width, 2)), max(last, s+1)
+		for _, s := range strata { // features, their pieces, values, products
+			h.Family, last = append(h.Family, min(s/t.x.Width, 3)), max(last, s+1)
 		}
-		h.Stratum, h.Family = append(strata, last), append(h.Family, 3)
+		h.Stratum, h.Family = append(strata, last), append(h.Family, 4)
 		p.scales, err = h.Scales(ctx, y)
 		return &p, err
 	}
@@ -627,9 +630,11 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 	return h, rows, nil
 }
 
-// pieces keeps all features and adds pieces of those that are numbers, between quantiles of the rows.
+// pieces keeps all features and adds pieces of those that are numbers, between quantiles of the rows, and which value it
+// is of numbers that take few: of what may be codes, of stores or months.
 func pieces(t *table, rows []int) ([]features.Layer, []int) {
 	p, strata := &features.Pieces{In: t.x.Width}, t.strata()
+	codes, own := &features.Forest{In: t.x.Width}, []int{}
 	x := make([]float64, 0, min(len(rows), 10_000))
 	for _, j := range t.numbers {
 		x = x[:0]
@@ -651,8 +656,37 @@ func pieces(t *table, rows []int) ([]features.Layer, []int) {
 				strata = append(strata, t.x.Width+int(j))
 			}
 		}
+		if x = slices.Compact(x); len(x) >= leastCodes && len(x) <= min(mostCodes, len(rows)/10) {
+			indicate(codes, j, x)
+			for range x {
+				own = append(own, 2*t.x.Width+int(j))
+			}
+		}
 	}
-	return []features.Layer{{Pieces: p}}, strata
+	first := features.Layer{Pieces: p}
+	if len(own) > 0 && len(own) <= mostIndicated {
+		first = features.Layer{Branches: &features.Branches{In: t.x.Width,
+			Chains: [][]features.Layer{{first}, {{Trees: codes}}}}}
+		strata = append(strata, own...)
+	}
+	return []features.Layer{first}, strata
+}
+
+// indicate adds a tree for each value of feature j, in ascending order, that gives 1 of it and 0 of others.
+func indicate(f *features.Forest, j int32, values []float64) {
+	for i, v := range values {
+		low, high := -math.MaxFloat64, math.MaxFloat64
+		if i > 0 {
+			low = values[i-1] + (v-values[i-1])/2
+		}
+		if i+1 < len(values) {
+			high = v + (values[i+1]-v)/2
+		}
+		f.Base, f.Outputs, f.Sizes = append(f.Base, 0), append(f.Outputs, int32(len(f.Base))), append(f.Sizes, 5)
+		f.Feature = append(f.Feature, j, -1, j, -1, -1) // x ≤ low: 0; else x ≤ high: 1; else 0
+		f.Value = append(f.Value, low, 0, high, 1, 0)
+		f.Right = append(f.Right, 2, 0, 2, 0, 0)
+	}
 }
 
 // products are the pieces, and after them the squares of numbers and the products of two features that are not of one
@@ -661,7 +695,7 @@ func products(t *table, rows []int) ([]features.Layer, []int) {
 	layers, strata := pieces(t, rows)
 	p := &features.Products{In: len(strata)}
 	t.pairs(func(j, i int32, of, with int) {
-		p.Pairs, strata = append(p.Pairs, []int32{j, i}), append(strata, (2+of)*t.x.Width+with)
+		p.Pairs, strata = append(p.Pairs, []int32{j, i}), append(strata, (3+of)*t.x.Width+with)
 	})
 	return append(layers, features.Layer{Products: p}), strata
 }
