@@ -39,9 +39,9 @@ const (
 	settled         = .05 // a change of scales, by its logarithm, below which they are left
 	leastScale      = 1e-3
 	mostScale       = 10
-	leastDispersion = .01
-	freeScale       = 30 // of the shared intercept
-	mostBlock       = 64 // columns of a stratum, beyond which each is taken as if it were alone
+	leastDispersion = .01 // of rewards without noise
+	freeScale       = 30  // of the shared intercept
+	mostBlock       = 64  // columns of a stratum, beyond which each is taken as if it were alone
 	// products of numbers that the curvature of all columns together may take. Without it columns that go together,
 	// such as the pixels of an image, are shrunk too much.
 	mostWhole = 1e8
@@ -53,15 +53,16 @@ const (
 //	σ²_s = Σ_{j∈s} θ_j² / Σ_{j∈s} (1 − Σ_jj/σ²_s)
 //
 // MacKay (1992), "Bayesian interpolation". Rewards y are in [0, 1]. Of those that are not all 0 or 1 the log-likelihood
-// is divided by the dispersion φ = Σ(y − p)²/Σp(1 − p), Wedderburn (1974): the less they vary the more they tell.
+// is divided by a dispersion φ, Wedderburn (1974): the less they vary the more they tell. With m_g the means of groups,
+//
+//	φ = Σ(y_i − m_{g_i})² / Σm_{g_i}(1 − m_{g_i})
 func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 	m := h.X.Width
 	if len(h.Stratum) != m || len(h.Group) != len(y) || h.X.Len() != len(y) {
 		return Scales{}, fmt.Errorf("regress: %d strata of %d columns, %d groups and %d rows for %d rewards",
 			len(h.Stratum), m, len(h.Group), h.X.Len(), len(y))
 	}
-	s := Scales{make([]float64, m), make([]float64, m), 1}
-	binary := !slices.ContainsFunc(y, func(v float64) bool { return v != 0 && v != 1 })
+	s := Scales{make([]float64, m), make([]float64, m), h.dispersion(y)}
 	for j := range m {
 		s.Shared[j], s.Own[j] = .3, .3
 	}
@@ -75,9 +76,6 @@ func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 		shared, own, err := h.variances(theta, s)
 		if err != nil {
 			return s, err
-		}
-		if !binary {
-			s.Dispersion = h.dispersion(theta, y, s, shared, own)
 		}
 		squares := make([]float64, m)
 		for j := range squares {
@@ -286,40 +284,36 @@ func (s Scales) precisions() (shared, own []float64) {
 	return shared, own
 }
 
-// dispersion is φ by the residuals, with a degree of freedom less for each coefficient that the rewards decided.
-func (h *Hierarchy) dispersion(theta, y []float64, s Scales, shared, own []float64) float64 {
-	var squares, weight, free float64
-	for i, p := range h.predicted(theta) {
-		squares, weight = squares+(y[i]-p)*(y[i]-p), weight+p*(1-p)
+// dispersion is φ, at least leastDispersion.
+func (h *Hierarchy) dispersion(y []float64) float64 {
+	sum, count := make([]float64, h.Groups), make([]float64, h.Groups)
+	binary := true
+	for i, g := range h.Group {
+		sum[g], count[g] = sum[g]+y[i], count[g]+1
+		binary = binary && (y[i] == 0 || y[i] == 1)
 	}
-	for j := range shared {
-		free += max(0, 1-shared[j]/(s.Shared[j]*s.Shared[j]))
-		free += max(0, float64(h.Groups)-own[j]/(s.Own[j]*s.Own[j]))
+	var squares, weight float64
+	for i, g := range h.Group {
+		m := sum[g] / count[g]
+		squares, weight = squares+(y[i]-m)*(y[i]-m), weight+m*(1-m)
 	}
-	n := float64(len(y))
-	return min(max(squares/weight*n/max(n-free, n/10), leastDispersion), 1)
+	if binary {
+		return 1
+	}
+	return max(squares/weight, leastDispersion)
 }
 
-// predicted are p_i of rows.
-func (h *Hierarchy) predicted(theta []float64) []float64 {
+// curved are p_i(1 − p_i) of rows, and the rows of each group.
+func (h *Hierarchy) curved(theta []float64) (weight []float64, rows [][]int) {
 	m := h.X.Width
-	p := make([]float64, len(h.Group))
+	weight, rows = make([]float64, len(h.Group)), make([][]int, h.Groups)
 	for i, a := range h.Group {
 		var z float64
 		for j, v := range h.X.row(i) {
 			z += v * (theta[j] + theta[(int(a)+1)*m+j])
 		}
-		p[i] = 1 / (1 + math.Exp(-z))
-	}
-	return p
-}
-
-// curved are p_i(1 − p_i) of rows, and the rows of each group.
-func (h *Hierarchy) curved(theta []float64) (weight []float64, rows [][]int) {
-	weight, rows = h.predicted(theta), make([][]int, h.Groups)
-	for i, a := range h.Group {
-		weight[i] *= 1 - weight[i]
-		rows[a] = append(rows[a], i)
+		p := 1 / (1 + math.Exp(-z))
+		weight[i], rows[a] = p*(1-p), append(rows[a], i)
 	}
 	return weight, rows
 }
