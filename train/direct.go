@@ -491,7 +491,7 @@ func kinds() []kind {
 		func(t *table) bool { return t.products() <= mostProducts && len(t.y) >= 200 }, products)
 	return []kind{
 		linear,
-		linearly("additive", "logistic regression on pieces of numbers",
+		linearly("additive", "logistic regression on pieces of numbers and values of codes",
 			func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 128 }, pieces),
 		quadratic,
 		exclusively(exclusiveName, linear),
@@ -674,12 +674,13 @@ func pieces(t *table, rows []int) ([]features.Layer, []int) {
 
 // indicate adds a tree for each value of feature j, in ascending order, that gives 1 of it and 0 of others.
 func indicate(f *features.Forest, j int32, values []float64) {
+	last := len(values) - 1
 	for i, v := range values {
-		low, high := -math.MaxFloat64, math.MaxFloat64
+		low, high := v-(values[1]-values[0])/2, v+(values[last]-values[last-1])/2
 		if i > 0 {
-			low = values[i-1] + (v-values[i-1])/2
+			low = v - (v-values[i-1])/2
 		}
-		if i+1 < len(values) {
+		if i < last {
 			high = v + (values[i+1]-v)/2
 		}
 		f.Base, f.Outputs, f.Sizes = append(f.Base, 0), append(f.Outputs, int32(len(f.Base))), append(f.Sizes, 5)

@@ -164,6 +164,27 @@ func TestDirect_LearnsWhatEachKindIsFor(t *testing.T) {
 	}
 }
 
+// A number that is a code, one of 49 whose effects have nothing in common, is learned from 1,000 rows.
+func TestDirect_LearnsEffectsOfCodes(t *testing.T) {
+	effects := make([]float64, 49*3)
+	r := rand.New(rand.NewPCG(5, 5))
+	for i := range effects {
+		effects[i] = 1 / (1 + math.Exp(-1.2*r.NormFloat64()))
+	}
+	reward := func(x []float64, a int) float64 {
+		x[0] = math.Round(10*min(max(x[0], -2.4), 2.4)) / 10
+		return effects[3*int(math.Round(10*x[0]+24))+a]
+	}
+	d := &Direct{Threads: 2}
+	s, err := d.Learn(context.Background(), tableLog(1000, 5, 3, 3, reward), allRows(1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := worth(t, s, 5, 3, reward); v < .64 {
+		t.Errorf("%s earns %.3f", d, v)
+	}
+}
+
 // What was chosen on few rows is kept until there are twice as many.
 func TestDirect_KeepsItsChoice(t *testing.T) {
 	log := tableLog(2000, 4, 2, 3, func(x []float64, a int) float64 { return .5 })

@@ -57,6 +57,49 @@ func TestHierarchy_ScalesAreOfTheSizeOfEffects(t *testing.T) {
 	}
 }
 
+// A reward that is the mean of eight tells as much of effects as the eight.
+func TestHierarchy_RewardsThatVaryLessTellMore(t *testing.T) {
+	eight, _ := drawn(1, 0, 4, make([][2]float64, 3))
+	r := rand.New(rand.NewPCG(3, 3))
+	one := *eight
+	var ys, means []float64
+	for i := range 300 {
+		x, a := []float64{r.NormFloat64(), r.NormFloat64(), r.NormFloat64(), 1}, i%4
+		p := 1 / (1 + math.Exp(-.25*x[0]*float64(2*a-3)))
+		var sum float64
+		for range 8 {
+			y := 0.
+			if r.Float64() < p {
+				y = 1
+			}
+			eight.X.Data, eight.Group, ys = append(eight.X.Data, x...), append(eight.Group, int32(a)), append(ys, y)
+			sum += y
+		}
+		one.X.Data, one.Group, means = append(one.X.Data, x...), append(one.Group, int32(a)), append(means, sum/8)
+	}
+	var s [2]Scales
+	var err error
+	for i, h := range []*Hierarchy{eight, &one} {
+		if s[i], err = h.Scales(context.Background(), [][]float64{ys, means}[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s[0].Dispersion != 1 || s[1].Dispersion < .1 || s[1].Dispersion > .2 {
+		t.Errorf("dispersions %v and %v, want 1 and about 1/8", s[0].Dispersion, s[1].Dispersion)
+	}
+	var theta [2][]float64
+	for i, h := range []*Hierarchy{eight, &one} {
+		if theta[i], err = h.Fit(context.Background(), [][]float64{ys, means}[i], s[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for j, v := range theta[0] {
+		if math.Abs(theta[1][j]-v) > .05 {
+			t.Errorf("coefficient %d: %.3f by means, %.3f by all", j, theta[1][j], v)
+		}
+	}
+}
+
 // The variances of a stratum are those of the inverse of the whole curvature, and those of columns alone are near
 // where columns are independent.
 func TestHierarchy_VariancesAreThoseOfTheWholeCurvature(t *testing.T) {
