@@ -630,8 +630,8 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 	return h, rows, nil
 }
 
-// pieces keeps all features and adds pieces of those that are numbers, between quantiles of the rows, and which value it
-// is of numbers that take few: of what may be codes, of stores or months.
+// pieces keeps all features. It adds pieces of the numbers, between quantiles of the rows. Of a number that takes few
+// values, which may be a code of stores or weeks, it adds an indicator of each value.
 func pieces(t *table, rows []int) ([]features.Layer, []int) {
 	p, strata := &features.Pieces{In: t.x.Width}, t.strata()
 	codes, own := &features.Forest{In: t.x.Width}, []int{}
