@@ -196,7 +196,9 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 			t.numbers = append(t.numbers, int32(j))
 		}
 	}
-	t.groups = categories(d.Encoder, dim)
+	if d.Encoder != nil && d.Encoder.Dim() == dim {
+		t.groups = d.Encoder.Categories()
+	}
 	return t
 }
 
@@ -223,28 +225,6 @@ func (t *table) values(j int) int {
 		n++
 	}
 	return n
-}
-
-// categories are the places of features of one category each, of at least two.
-func categories(e *features.Encoder, dim int) [][]int32 {
-	if e == nil || e.Dim() != dim {
-		return nil
-	}
-	var groups [][]int32
-	place := map[string]int{} // of a column among the groups
-	for j, name := range e.Names {
-		at := strings.IndexByte(name[min(1, len(name)):], '=') // of "column=value"
-		if at < 0 {
-			continue
-		}
-		g, ok := place[name[:at+1]]
-		if !ok {
-			g, groups = len(groups), append(groups, nil)
-			place[name[:at+1]] = g
-		}
-		groups[g] = append(groups[g], int32(j))
-	}
-	return slices.DeleteFunc(groups, func(group []int32) bool { return len(group) < 2 })
 }
 
 // evenly are at most so many of the rows, evenly spaced: a log may be sorted.

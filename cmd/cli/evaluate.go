@@ -51,6 +51,11 @@ func modelsOf(lib library.Library) modelsByName {
 	return func(ctx context.Context, name string) (ope.RewardModel, error) {
 		for _, m := range ope.RewardModels() {
 			if m.Name == name {
+				learn := m.Learn
+				m.Learn = func(log *logs.Log, o ope.ModelOptions) (ope.Model, error) {
+					o.Context = ctx
+					return learn(log, o)
+				}
 				return m, nil
 			}
 		}
@@ -276,8 +281,11 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 		o.Learn = func(weight []float64) (ope.Model, error) {
 			return learned.Learn(log, ope.ModelOptions{Seed: f.o.Seed, Weight: weight})
 		}
+		if f.model != ope.RewardModels()[0].Name {
+			o.Notes = append(o.Notes, "r̂ is learned: "+learned.About)
+		}
 		var err error
-		if o.Model, err = o.Learn(nil); err != nil && f.estimators == nil {
+		if o.Model, err = o.Learn(nil); err != nil && f.estimators == nil && ctx.Err() == nil {
 			o.Notes, o.Learn = append(o.Notes, oneLine(err)), nil
 			return nil
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Value is one named value of a context. The category v of a column c is the
@@ -172,6 +173,25 @@ func (e *Encoder) FeatureOf(name []byte) int {
 		return int(j)
 	}
 	return -1
+}
+
+// Categories lists the places of the features of each category that has at least two.
+func (e *Encoder) Categories() [][]int32 {
+	var groups [][]int32
+	place := map[string]int{} // of a column among the groups
+	for j, name := range e.Names {
+		at := strings.IndexByte(name[min(1, len(name)):], '=') // of "column=value"
+		if at < 0 {
+			continue
+		}
+		g, ok := place[name[:at+1]]
+		if !ok {
+			g, groups = len(groups), append(groups, nil)
+			place[name[:at+1]] = g
+		}
+		groups[g] = append(groups[g], int32(j))
+	}
+	return slices.DeleteFunc(groups, func(group []int32) bool { return len(group) < 2 })
 }
 
 // Encode writes φ(x) [Dim] of the named values to dst, and returns how many of

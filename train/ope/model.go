@@ -2,11 +2,13 @@ package ope
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 
+	"opl/policies/features"
 	"opl/train/logs"
 )
 
@@ -26,6 +28,7 @@ func RewardModels() []RewardModel {
 	return []RewardModel{
 		{"ridge", "ridge regression an action", Ridge},
 		{"logistic", "logistic regression an action", Logistic},
+		{"trees", "gradient boosted trees an action", Trees},
 	}
 }
 
@@ -76,10 +79,11 @@ const FoldSeeds = 5
 // its own for each action that was logged 20 times where actions have no features; it is held in 32
 // bits.
 type ModelOptions struct {
-	Folds   int       // parts of the log, each predicted by the others; 0 means 5
-	Penalty float64   // λ; 0 means 1
-	Seed    uint64    // of the parts
-	Weight  []float64 // ≥ 0 of rows beside the log's own, which are scaled to the mean 1; nil: all 1
+	Folds   int             // parts of the log, each predicted by the others; 0 means 5
+	Penalty float64         // λ; 0 means 1
+	Seed    uint64          // of the parts
+	Weight  []float64       // ≥ 0 of rows beside the log's own, which are scaled to the mean 1; nil: all 1
+	Context context.Context // whose end interrupts learning; nil: nothing does
 
 	on *encoded // by models before; nil: there were none
 }
@@ -91,35 +95,17 @@ const largest = 2000
 // the largest min(rows of an action, features) for which it can.
 func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) float64,
 	solve func(s system, mean []float64, at func(f int) []float64) error, most int) (Model, error) {
-	o.Folds, o.Penalty = cmp.Or(o.Folds, 5), cmp.Or(o.Penalty, 1)
-	if o.on == nil {
-		o.on = new(encoded)
-	}
-	if err := o.on.encode(log); err != nil {
+	t, fold, err := o.begin(log)
+	if err != nil {
 		return nil, err
 	}
-	log = o.on.log
-	own := *o.on.sample
-	t := &own
-	x := log.X
-	switch {
-	case o.Folds < 2 || o.Folds > 255:
-		return nil, fmt.Errorf("ope: %d folds, want 2 to 255", o.Folds)
-	case !(o.Penalty > 0) || math.IsInf(o.Penalty, 0):
-		return nil, fmt.Errorf("ope: penalty %v, want a number above 0", o.Penalty)
-	case o.Weight != nil:
-		if err := t.reweigh(o.Weight); err != nil {
-			return nil, err
-		}
-	}
-	fold := t.folds(o.Folds, o.Seed)
 	mean := t.foldMeans(fold, o.Folds)
+	log, x := t.log, t.log.X
 
 	systems, d := t.k, x.Dim()
 	read := func(i int, row []float64) { x.Row64(log.Context(i), row) }
 	var c *crossed // of all actions together
 	if log.Choices != nil {
-		var err error
 		if c, err = cross(log); err != nil {
 			return nil, err
 		}
@@ -146,7 +132,7 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 			return nil, fmt.Errorf("ope: %d features and %d rows of action %d: too many for the reward model, "+
 				"which solves for at most %d", d, len(mine), a, most)
 		}
-		s := system{t: t, mine: mine, fold: fold, read: read, d: d, penalty: o.Penalty}
+		s := system{t: t, mine: mine, fold: fold, read: read, d: d, penalty: o.Penalty, ctx: o.context()}
 		at := func(f int) []float64 { return theta[(f*systems+a)*d : (f*systems+a+1)*d] }
 		if err := solve(s, mean, at); err != nil {
 			return nil, fmt.Errorf("ope: reward model of action %d: %w", a, err)
@@ -169,10 +155,41 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 	}, nil
 }
 
+// begin encodes the log, weighs its rows, and deals them into folds.
+func (o *ModelOptions) begin(log *logs.Log) (*sample, []uint8, error) {
+	o.Folds, o.Penalty = cmp.Or(o.Folds, 5), cmp.Or(o.Penalty, 1)
+	if o.on == nil {
+		o.on = new(encoded)
+	}
+	if err := o.on.encode(log); err != nil {
+		return nil, nil, err
+	}
+	t := *o.on.sample
+	switch {
+	case o.Folds < 2 || o.Folds > 255:
+		return nil, nil, fmt.Errorf("ope: %d folds, want 2 to 255", o.Folds)
+	case !(o.Penalty > 0) || math.IsInf(o.Penalty, 0):
+		return nil, nil, fmt.Errorf("ope: penalty %v, want a number above 0", o.Penalty)
+	case o.Weight != nil:
+		if err := t.reweigh(o.Weight); err != nil {
+			return nil, nil, err
+		}
+	}
+	return &t, t.folds(o.Folds, o.Seed), nil
+}
+
+func (o *ModelOptions) context() context.Context {
+	if o.Context == nil {
+		return context.Background()
+	}
+	return o.Context
+}
+
 // encoded is a log that models are learned from, and what they share.
 type encoded struct {
-	of, log *logs.Log // as it was given, and with encoded contexts
-	sample  *sample
+	of     *logs.Log // as it was given
+	sample *sample   // of it with encoded contexts
+	groups [][]int32 // features of one category each
 }
 
 // encode encodes the contexts, if they are values by name; of the same log once.
@@ -188,14 +205,14 @@ func (e *encoded) encode(log *logs.Log) (err error) {
 		// Encoded refuses weights, as what reads a log mostly does not know them: this does
 		bare, weight := *log, log.Weight
 		bare.Weight = nil
-		var err error
-		if log, _, err = bare.Encoded(nil, logs.Scaling{Kind: "standard", Intercept: true}); err != nil {
+		var by *features.Encoder
+		if log, by, err = bare.Encoded(nil, logs.Scaling{Kind: "standard", Intercept: true}); err != nil {
 			return err
 		}
-		log.Weight = weight
+		log.Weight, e.groups = weight, by.Categories()
 	}
 	if e.sample, err = newSample(log, 0.5); err == nil {
-		e.of, e.log = of, log
+		e.of = of
 	}
 	return err
 }

@@ -37,6 +37,7 @@ type system struct {
 	read    func(i int, phi []float64) // writes φ(x) of a row
 	d       int
 	penalty float64
+	ctx     context.Context
 }
 
 // row writes √ω φ(x) of a row, and returns √ω.
@@ -171,7 +172,7 @@ func (s system) logistic(mean []float64, at func(f int) []float64) error {
 				weight[j] = 0
 			}
 		}
-		theta, err := regress.Logistic(context.Background(), x, y,
+		theta, err := regress.Logistic(s.ctx, x, y,
 			regress.Options{Offset: offset, Weight: weight, Penalties: []float64{s.penalty}})
 		if err != nil {
 			return err

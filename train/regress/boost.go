@@ -32,6 +32,8 @@ type BoostOptions struct {
 	Fold    []uint8
 	Folds   int
 	Threads int
+	Weight  []float64 // ≥ 0 of rows; nil: all 1
+	Squared bool      // the loss is ½(y − score)², of any y, and h_i = 1
 }
 
 const (
@@ -53,8 +55,8 @@ func (o BoostOptions) defaults(n int) (BoostOptions, error) {
 		return o, fmt.Errorf("regress: rate %v is not in (0, 1], or L2 is %v", o.Rate, o.L2)
 	case o.Folds < 0 || o.Folds > 255:
 		return o, fmt.Errorf("regress: %d folds, want 1 to 255", o.Folds)
-	case o.Fold != nil && len(o.Fold) != n:
-		return o, fmt.Errorf("regress: folds of %d rows, want %d", len(o.Fold), n)
+	case o.Fold != nil && len(o.Fold) != n, o.Weight != nil && len(o.Weight) != n:
+		return o, fmt.Errorf("regress: folds or weights of %d rows, want %d", max(len(o.Fold), len(o.Weight)), n)
 	}
 	for i, f := range o.Fold {
 		if o.Folds != 1 && int(f) >= o.Folds {
@@ -66,7 +68,7 @@ func (o BoostOptions) defaults(n int) (BoostOptions, error) {
 
 // Boosted holds the learned trees.
 type Boosted struct {
-	*features.Forest           // scores are logits
+	*features.Forest           // scores are logits; with Squared what is predicted
 	Rounds           []int     // trees of each output
 	Loss             []float64 // mean held-out loss of each output at that many; NaN: there was none
 }
@@ -108,18 +110,19 @@ func boost(ctx context.Context, x Rows, action []int32, k int, y []float64, o Bo
 		return Boosted{}, err
 	}
 	t := &task{y: y, o: o}
-	of := make([][]int32, k)
+	of, total := make([][]int32, k), 0.
 	for i, v := range y {
 		switch {
-		case !(v >= 0 && v <= 1):
+		case !(v >= 0 && v <= 1) && !(o.Squared && v-v == 0):
 			return Boosted{}, fmt.Errorf("regress: row %d has the reward %v, want one in [0, 1]", i, v)
 		case action[i] < 0 || int(action[i]) >= k:
 			return Boosted{}, fmt.Errorf("regress: row %d has action %d of %d", i, action[i], k)
 		}
-		t.mean += v
+		t.mean += t.weight(int32(i)) * v
+		total += t.weight(int32(i))
 		of[action[i]] = append(of[action[i]], int32(i))
 	}
-	t.mean /= float64(n)
+	t.mean /= max(total, math.SmallestNonzeroFloat64)
 	if k > 1 {
 		t.prior = 5
 	}
@@ -179,17 +182,28 @@ type task struct {
 	k         int     // of them
 }
 
-// base is the score that boosting begins with: the logit of the mean.
+func (t *task) weight(row int32) float64 {
+	if t.o.Weight == nil {
+		return 1
+	}
+	return t.o.Weight[row]
+}
+
+// base is the score that boosting begins with: the mean, or its logit.
 func (t *task) base(rows []int32) float64 {
 	if t.exclusive != nil {
 		return 0
 	}
-	sum, total := t.prior*t.mean, t.prior+float64(len(rows))
+	sum, total := t.prior*t.mean, t.prior
 	for _, i := range rows {
-		sum += t.y[i]
+		sum += t.weight(i) * t.y[i]
+		total += t.weight(i)
 	}
 	if total == 0 {
 		sum, total = t.mean, 1
+	}
+	if t.o.Squared {
+		return sum / total
 	}
 	edge := 0.5 / float64(len(rows)+1)
 	m := min(max(sum/total, edge), 1-edge)
@@ -286,7 +300,9 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 			teach = append(teach, row)
 		}
 	}
-	r.held = float64(len(out))
+	for _, row := range out {
+		r.held += t.weight(row)
+	}
 	base, k := t.base(teach), max(1, t.k)
 	score, judged := make([]float64, len(teach)*k), make([]float64, len(out)*k)
 	var p []float64 // of exclusive outputs
@@ -370,11 +386,17 @@ func (t *task) each(n int, do func(i int)) {
 // gradients are those of the loss by the score, of exclusive outputs by that of a, where p are their probabilities.
 func (t *task) gradients(rows []int32, score, p []float64, a int, dst []pair) {
 	t.each(len(rows), func(i int) {
-		if row := rows[i]; t.exclusive == nil {
+		row := rows[i]
+		w := t.weight(row)
+		switch {
+		case t.exclusive != nil:
+			d := t.among(row, p[i*t.k:(i+1)*t.k], a)
+			dst[row] = pair{w * d.g, w * d.h}
+		case t.o.Squared:
+			dst[row] = pair{w * (score[i] - t.y[row]), w}
+		default:
 			p := 1 / (1 + math.Exp(-score[i]))
-			dst[row] = pair{p - t.y[row], p * (1 - p)}
-		} else {
-			dst[row] = t.among(row, p[i*t.k:(i+1)*t.k], a)
+			dst[row] = pair{w * (p - t.y[row]), w * p * (1 - p)}
 		}
 	})
 }
@@ -405,10 +427,15 @@ func (t *task) score(score []float64, row int32, i int) float64 {
 
 // loss is the mean loss of rows.
 func (t *task) loss(rows []int32, score []float64) float64 {
-	var sum float64
+	var sum, total float64
 	for i, row := range rows {
 		s := t.score(score, row, i)
-		sum += max(s, 0) + math.Log1p(math.Exp(-math.Abs(s))) - t.y[row]*s
+		loss := max(s, 0) + math.Log1p(math.Exp(-math.Abs(s))) - t.y[row]*s
+		if t.o.Squared {
+			loss = (t.y[row] - s) * (t.y[row] - s) / 2
+		}
+		sum += t.weight(row) * loss
+		total += t.weight(row)
 	}
-	return sum / float64(len(rows))
+	return sum / max(total, math.SmallestNonzeroFloat64)
 }

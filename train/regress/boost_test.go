@@ -205,21 +205,27 @@ func TestBoost_EqualsAPlainSearchOfSplits(t *testing.T) {
 		r := rand.New(rand.NewPCG(31, seed))
 		const n = 150
 		x, y, group := mixed(r, n, 3, 4)
-		for _, groups := range [][][]int32{nil, {group}} {
+		for j, groups := range [][][]int32{nil, {group}, {group}} {
 			o := regress.BoostOptions{Rounds: 2, Rate: .5, Leaves: 6, Depth: 3, MinRows: 5, L2: .7,
-				Groups: groups, Folds: 1, Fold: make([]uint8, n)}
+				Groups: groups, Folds: 1, Fold: make([]uint8, n), Squared: j == 2}
 			got, err := regress.Boost(context.Background(), x, y, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			base := floats.Sum(y) / n
-			want := slices.Repeat([]float64{math.Log(base / (1 - base))}, n)
+			start := math.Log(base / (1 - base))
+			if o.Squared {
+				start = base
+			}
+			want := slices.Repeat([]float64{start}, n)
 			for range 2 {
 				tree := naive{x: x, g: make([]float64, n), h: make([]float64, n), groups: groups, leaves: 6,
 					min: 5, depth: 3, l2: .7}
 				for i, s := range want {
 					p := 1 / (1 + math.Exp(-s))
-					tree.g[i], tree.h[i] = p-y[i], p*(1-p)
+					if tree.g[i], tree.h[i] = p-y[i], p*(1-p); o.Squared {
+						tree.g[i], tree.h[i] = s-y[i], 1
+					}
 				}
 				for i, v := range tree.grow(n, .5) {
 					want[i] += v
@@ -229,6 +235,57 @@ func TestBoost_EqualsAPlainSearchOfSplits(t *testing.T) {
 				if math.Abs(s-want[i]) > 1e-9 {
 					t.Fatalf("seed %d, groups %v: row %d: %v, want %v", seed, groups, i, s, want[i])
 				}
+			}
+		}
+	}
+}
+
+// A row of weight 2 or 3 is as many rows: in the trees, their number and the held-out loss. With squared loss, moved
+// and stretched rewards move and stretch what is predicted.
+func TestBoost_WeightsRowsAsIfTheyWereMore(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 12))
+	const n = 400
+	x, y, _ := mixed(r, n, 3, 2)
+	for i, v := range x.Data {
+		x.Data[i] = math.Round(2*v) / 2 // all values have bins of their own
+	}
+	for _, squared := range []bool{false, true} {
+		o := regress.BoostOptions{Rounds: 30, MinRows: 1, Depth: 3, Folds: 3, Squared: squared}
+		more, twice, stretched := o, regress.Matrix{Width: x.Width}, slices.Clone(y)
+		var rewards []float64
+		for i := range n {
+			w := 1 + i%3
+			o.Weight, o.Fold = append(o.Weight, float64(w)), append(o.Fold, uint8(i/3%3))
+			for range w {
+				twice.Data = append(twice.Data, x.Data[i*x.Width:(i+1)*x.Width]...)
+				rewards, more.Fold = append(rewards, y[i]), append(more.Fold, uint8(i/3%3))
+			}
+			stretched[i] = 7*y[i] - 3
+		}
+		one, err := regress.Boost(context.Background(), x, y, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := regress.Boost(context.Background(), twice, rewards, more)
+		if err != nil || one.Rounds[0] != two.Rounds[0] || one.Rounds[0] == 0 || math.Abs(one.Loss[0]-two.Loss[0]) > 1e-12 {
+			t.Fatalf("squared %v: %v rounds and loss %v, want %v and %v (%v)", squared, one.Rounds, one.Loss, two.Rounds, two.Loss, err)
+		}
+		a, b := scores(t, one.Forest, x), scores(t, two.Forest, x)
+		if !floats.EqualApprox(a, b, 1e-9) {
+			t.Errorf("squared %v: weights give other scores than rows", squared)
+		}
+		got, err := regress.Boost(context.Background(), x, stretched, o)
+		if !squared {
+			if err == nil {
+				t.Error("rewards outside [0, 1] have no logistic loss")
+			}
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range scores(t, got.Forest, x) {
+			if math.Abs(s-(7*a[i]-3)) > 1e-9 {
+				t.Fatalf("row %d: %v, want %v", i, s, 7*a[i]-3)
 			}
 		}
 	}
