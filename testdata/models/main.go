@@ -29,12 +29,12 @@ var (
 	names = flag.String("worlds", "linear,amounts,peaks,rules,crossed,products", "names of worlds")
 	rows  = flag.String("rows", "1000,4000,16000", "sizes of logs")
 	seeds = flag.Uint64("seeds", 40, "logs of each size, from seed 1")
-	folds = flag.Int("folds", ope.FoldSeeds, "ways to deal rows into folds, averaged")
+	folds = flag.Int("folds", 1, "ways to deal rows into folds, averaged")
 )
 
 const (
-	more   = 100_000 // visits that the truth is the mean of
-	greedy = 0.9     // how often the target plays the best action, else a uniform one
+	more   = 30_000 // visits that the truth is the mean of
+	greedy = 0.9    // how often the target plays the best action, else a uniform one
 )
 
 // score is what logs of a size say of a model.
