@@ -3,7 +3,6 @@ package ope
 import (
 	"math"
 	"runtime"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -119,7 +118,6 @@ func (g *grove) grow(o ModelOptions, rows []int) (_ regress.Boosted, mean, sd fl
 		}
 		y[j], b.Weight[j], b.Fold[j] = g.t.r[i], g.t.weight(i), g.part[i]
 	}
-	b.Groups = slices.DeleteFunc(slices.Clone(b.Groups), func(group []int32) bool { return !oneHot(x, group) })
 	floats.Scale(1/floats.Max(b.Weight), b.Weight) // their sum may be too large
 	floats.Scale(float64(n)/floats.Sum(b.Weight), b.Weight)
 	mean, variance := stat.PopMeanVariance(y, b.Weight)
@@ -132,20 +130,4 @@ func (g *grove) grow(o ModelOptions, rows []int) (_ regress.Boosted, mean, sd fl
 	}
 	got, err := regress.BoostByAction(o.context(), x, action, g.k, y, b)
 	return got, mean, sd, err
-}
-
-// oneHot reports that no row has two of the features: a column of named values may have several.
-func oneHot(x regress.Matrix, features []int32) bool {
-	for row := 0; row < len(x.Data); row += x.Width {
-		n := 0
-		for _, j := range features {
-			if x.Data[row+int(j)] != 0 {
-				n++
-			}
-		}
-		if n > 1 {
-			return false
-		}
-	}
-	return true
 }

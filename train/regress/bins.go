@@ -31,7 +31,13 @@ type binned struct {
 	bins    int // of all columns
 }
 
-// newBinned reads all rows of x and puts them into bins.
+// several is the error of a row that has several features of a group.
+type several int
+
+func (g several) Error() string { return fmt.Sprintf("regress: group %d is not one-hot", int(g)) }
+
+// newBinned reads all rows of x and puts them into bins. Groups of which a row has several features are
+// features like others.
 func newBinned(x Rows, groups [][]int32, bins, threads int) (*binned, error) {
 	b := &binned{n: x.Len(), dim: x.Dim()}
 	grouped := make([]int, b.dim) // the group of each feature, from 1; 0: none
@@ -79,7 +85,9 @@ func newBinned(x Rows, groups [][]int32, bins, threads int) (*binned, error) {
 		errs[block] = b.read(x, block*binRows, min(b.n, (block+1)*binRows))
 	})
 	for _, err := range errs {
-		if err != nil {
+		if g, is := err.(several); is {
+			return newBinned(x, slices.Delete(slices.Clone(groups), int(g), int(g)+1), bins, threads)
+		} else if err != nil {
 			return nil, err
 		}
 	}
@@ -105,8 +113,7 @@ func (b *binned) read(x Rows, from, to int) error {
 			for m, j := range of.members {
 				if row[j] != 0 {
 					if of.of[i] != 0 {
-						return fmt.Errorf("regress: row %d has features %d and %d of a group: they are not one-hot",
-							i, of.members[of.of[i]-1], j)
+						return several(c - slices.IndexFunc(b.columns, func(c column) bool { return c.feature < 0 }))
 					}
 					of.of[i] = uint8(m + 1)
 				}

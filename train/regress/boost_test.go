@@ -291,6 +291,28 @@ func TestBoost_WeightsRowsAsIfTheyWereMore(t *testing.T) {
 	}
 }
 
+// Tags, of which a row may have several, are features of their own; a category beside them is still split by sets.
+func TestBoost_TakesAGroupOfSeveralForSingleFeatures(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 13))
+	x, y, group := mixed(r, 900, 6, 9)
+	for i := range x.Data {
+		if j := i % x.Width; j < 2 || j == 4 || j == 5 { // two pairs of tags
+			x.Data[i] = float64(r.IntN(2))
+		}
+	}
+	learn := func(groups ...[]int32) regress.Boosted {
+		got, err := regress.Boost(context.Background(), x, y, regress.BoostOptions{Rounds: 20, Groups: groups, Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	want := learn(group)
+	if got := learn([]int32{0, 1}, group, []int32{4, 5}); !reflect.DeepEqual(got, want) || len(got.Sets) == 0 {
+		t.Errorf("%d sets, want %d and the same forest", len(got.Sets), len(want.Sets))
+	}
+}
+
 // Threads change no bit; actions are learned as if alone, but for where they begin.
 func TestBoost_IsTheSameForAnyNumberOfThreads(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 9))
@@ -343,12 +365,11 @@ func TestBoost_ShrinksActionsOfFewRowsAndRefusesBadData(t *testing.T) {
 		y []float64
 		o regress.BoostOptions
 	}{
-		"reward":      {y: slices.Repeat([]float64{2}, n)},
-		"rate":        {y: y, o: regress.BoostOptions{Rate: 2}},
-		"depth":       {y: y, o: regress.BoostOptions{Depth: 61}},
-		"group":       {y: y, o: regress.BoostOptions{Groups: [][]int32{{5}}}},
-		"not one-hot": {y: y, o: regress.BoostOptions{Groups: [][]int32{{0, 1}}}},
-		"fold":        {y: y, o: regress.BoostOptions{Folds: 2, Fold: slices.Repeat([]uint8{2}, n)}},
+		"reward": {y: slices.Repeat([]float64{2}, n)},
+		"rate":   {y: y, o: regress.BoostOptions{Rate: 2}},
+		"depth":  {y: y, o: regress.BoostOptions{Depth: 61}},
+		"group":  {y: y, o: regress.BoostOptions{Groups: [][]int32{{5}}}},
+		"fold":   {y: y, o: regress.BoostOptions{Folds: 2, Fold: slices.Repeat([]uint8{2}, n)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := regress.Boost(context.Background(), x, c.y, c.o); err == nil {
