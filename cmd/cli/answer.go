@@ -124,8 +124,9 @@ type trained struct {
 	Policy string `json:"policy"` // its file
 	Hash   string `json:"hash"`
 	guarantee
-	Unproven   string            `json:"unproven"` // why nothing is guaranteed
-	Worse      bool              `json:"worse"`    // by the estimate, than what logged
+	Unproven   string            `json:"unproven"`  // why nothing is guaranteed
+	Worse      bool              `json:"worse"`     // by the estimate, than what logged
+	Undecided  bool              `json:"undecided"` // that may be chance
 	Estimate   estimate          `json:"estimate"`
 	Rows       int               `json:"rows"`
 	Teaching   int               `json:"teaching"`
@@ -140,8 +141,8 @@ func trainedOf(l *pipeline.Learned, path string) trained {
 	t, f := l.Training, l.File
 	brief := t
 	brief.Curve = nil // the file has it
-	a := trained{Policy: path, Unproven: l.Unproven, Worse: l.Worse, Rows: t.Rows, Teaching: t.Teaching,
-		Certifying: t.Certifying, Columns: l.Log.Columns,
+	a := trained{Policy: path, Unproven: l.Unproven, Worse: l.Worse, Undecided: l.Undecided, Rows: t.Rows,
+		Teaching: t.Teaching, Certifying: t.Certifying, Columns: l.Log.Columns,
 		Objective: t.Objective, Seconds: t.Seconds, Training: brief, Estimate: estimateIn(logs.Units{Low: f.RewardMin,
 			High: f.RewardMax}, t.Estimate),
 		guarantee: guarantee{Verdict: "none", RewardMin: f.RewardMin, RewardMax: f.RewardMax, Notes: list(nil)}}

@@ -174,7 +174,7 @@ func learner(lib library.Library, name string, only []string) worlds.Learner {
 			return l, err
 		}
 		l = worlds.Learned{Guaranteed: math.NaN(), Gain: math.NaN(), How: got.Training.Learner}
-		if got.Worse {
+		if got.Worse && !got.Undecided {
 			return l, nil // train writes no policy: what plays goes on
 		}
 		p := got.Served

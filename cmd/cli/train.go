@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"runtime/debug"
@@ -121,15 +122,9 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	if err := cmd.Context().Err(); err != nil {
 		return err
 	}
-	written := f.out
-	save := policyfile.SaveNew
-	if f.overwrite {
-		save = policyfile.Save
-	}
-	if learned.Worse && !f.o.Force {
-		written = ""
-	} else if err := save(f.out, learned.File); err != nil {
-		return kept("out", f.out, err)
+	written, err := f.save(learned)
+	if err != nil {
+		return err
 	}
 	var e *explain.Explanation
 	if f.format != "json" || f.page.path != "" {
@@ -146,6 +141,23 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	page := func() (html.Page, error) { return render.TrainingPage(learned, e), nil }
 	return conclusion{answer: trainedOf(learned, written), text: text, brief: short, page: page,
 		end: end}.write(cmd, f.format, &f.page)
+}
+
+// save writes the policy file and returns its path, "" where none is written: of a policy that is clearly worse
+// than what plays, or one that may be and would replace another, unless forced.
+func (f *trainFlags) save(l *pipeline.Learned) (path string, err error) {
+	doubted := l.Worse && !f.o.Force
+	if doubted && !l.Undecided {
+		return "", nil
+	}
+	if f.overwrite && !doubted {
+		return f.out, policyfile.Save(f.out, l.File)
+	}
+	err = policyfile.SaveNew(f.out, l.File)
+	if doubted && errors.Is(err, fs.ErrExist) {
+		return "", nil
+	}
+	return f.out, kept("out", f.out, err)
 }
 
 // explained says what the learned policy does. It returns nil where [explain.Policy] cannot, and for logs of more than

@@ -42,6 +42,8 @@ type Learned struct {
 	Unproven    string // why there is no certificate
 	// Worse says that by the estimate, if that is one, the policy earns less than the logging policy.
 	Worse bool
+	// Undecided says that it is Worse by less than a standard error of the estimate, which is no more than chance.
+	Undecided bool
 }
 
 // Learn learns a policy from a log. It divides the rows, fits the encoder (and
@@ -554,6 +556,7 @@ func (l *learning) remark() {
 			"floor to a share of the decisions, and certify it on what it logs")
 	}
 	if out.Worse = t.Estimate.Tells() && t.Estimate.Reward < l.logged()-1e-9; out.Worse {
+		out.Undecided = t.Estimate.Reward+t.Estimate.SE > l.logged()
 		l.warn("by the estimate the policy earns less than the logging policy: keep the policy that plays, or log " +
 			"more rows")
 	}

@@ -188,8 +188,14 @@ func BriefCertificate(w io.Writer, s provenance.Statement) error {
 // concludedTraining is the conclusion of a training in a line.
 func concludedTraining(l *pipeline.Learned, file string) string {
 	switch {
+	case file == "" && l.Undecided:
+		return "undecided: it may earn more or less than the policy that plays: keep that one. The policy file that is " +
+			"there stays; --force replaces it"
 	case file == "":
 		return "nothing learned: keep the policy that plays. No policy file is written; --force writes it"
+	case l.Undecided:
+		return fmt.Sprintf("undecided: it may earn more or less than the policy that plays: keep that one, log more "+
+			"rows, or try %s on a share of the decisions", file)
 	case l.Worse:
 		return fmt.Sprintf("nothing learned: keep the policy that plays; written to %s, as --force asks", file)
 	case l.Certificate == nil:

@@ -192,7 +192,7 @@ func TrainingPage(l *pipeline.Learned, e *explain.Explanation) html.Page {
 	p := html.Page{Question: "What was learned from this log, and what is guaranteed of it?",
 		Subject: fmt.Sprintf("%d rows, %s", l.Training.Rows, actionsText(l.File)),
 		Data: map[string]any{"training": l.Training, "certificate": l.Certificate, "unproven": l.Unproven,
-			"worse": l.Worse, "log": l.Log}}
+			"worse": l.Worse, "undecided": l.Undecided, "log": l.Log}}
 	learned := html.Section{Title: "What was learned", Facts: trainingFacts(l, nil)}
 	var said []html.Section
 	if l.Certificate == nil {
