@@ -12,20 +12,21 @@ import (
 	"opl/train/regress"
 )
 
-// mostGrown are the numbers that trees are grown from: of large logs some rows are left out.
-const mostGrown = 1 << 22
+const (
+	mostGrown = 1 << 22 // numbers that trees are grown from
+	manyRows  = 4000    // rows of an action, from which one part of the rows chooses the number of trees
+)
 
-// ownFolds are the rows of an action from which the number of trees is that of one part of them, not of three in turn.
-const ownFolds = 4000
-
-// Trees learns rewards by gradient boosted trees of each action, as [ModelOptions] say, or of a log
-// with choices by trees of φ(x) and z(a) one after the other. Trees minimize the squared error of
-// rewards in rows outside of the fold of row i. Parts of these rows, groups whole, say how many
-// trees there are. Where an action begins is shrunk towards the mean of all rows by five rows
-// of that, and an action of fewer than 40 rows stays there. Penalty is relative: with 1, three
-// rows of no effect are added to each leaf. Predictions may leave [0, 1]. Of
-// a log of more than 2²² numbers as many evenly spaced rows teach as have so many. Categories of
-// named values are split by sets.
+// Trees learns rewards by gradient boosted trees of each action, as [ModelOptions] say. In a log with
+// choices all actions share trees, which read φ(x) and z(a) one after the other. Trees minimize
+// the squared error of the rewards outside of the fold of row i. Three parts of these rows choose in
+// turn how many trees there are. Where actions have 4,000 rows on average, one part of nine does.
+// No group is in two parts.
+//
+// The trees of an action start at its mean reward, shrunk towards that of all rows by five
+// rows. Fewer than 40 rows of an action grow no trees. With a penalty of 1 a leaf counts three more
+// rows without an effect. Splits of a category's values are sets of values. Predictions may leave
+// [0, 1]. At most 2²² numbers teach: of a larger log evenly spaced rows do.
 //
 // Friedman (2001), Greedy function approximation.
 func Trees(log *logs.Log, o ModelOptions) (Model, error) {
@@ -42,45 +43,41 @@ func Trees(log *logs.Log, o ModelOptions) (Model, error) {
 	}
 	g.o = regress.BoostOptions{Groups: o.on.groups, Threads: runtime.GOMAXPROCS(0), Squared: true,
 		Depth: 4, Leaves: 12, Rate: .16, Rounds: 150, MinRows: 10, L2: 3 * o.Penalty, Folds: 3}
-	if g.part = t.folds(3, ^o.Seed); t.n/g.k > ownFolds {
+	if g.part = t.folds(3, ^o.Seed); min(t.n, mostGrown/g.d)/g.k >= manyRows {
 		g.o.Folds, g.part = 1, t.folds(9, ^o.Seed)
 	}
-	nets := make([]*features.Net, o.Folds) // nil: none of its rows is to be predicted, or no other teaches
-	mean, sd := make([]float64, o.Folds), make([]float64, o.Folds)
-	for f := range nets {
+	type learned struct {
+		net      *features.Net // nil: no row teaches
+		mean, sd float64
+	}
+	of := make([]learned, o.Folds)
+	for f := range of {
 		var rows []int
-		for i, of := range fold {
-			if int(of) != f && t.weight(i) > 0 {
+		for i, in := range fold {
+			if int(in) != f && t.weight(i) > 0 {
 				rows = append(rows, i)
 			}
 		}
 		if len(rows) == 0 {
 			continue
 		}
-		var got regress.Boosted
-		if got, mean[f], sd[f], err = g.grow(o, rows); err != nil {
+		got, mean, sd, err := g.grow(o, rows)
+		if err != nil {
 			return nil, err
 		}
-		nets[f] = features.NewNet([]features.Layer{got.Layer()})
+		of[f] = learned{features.NewNet([]features.Layer{got.Layer()}), mean, sd}
 	}
-	row, scratch, one := make([]float64, g.d), make([]float64, 2*g.k), make([]float64, 1)
+	row, scratch := make([]float64, g.d), make([]float64, 2*g.k)
 	return func(dst []float64, i int) {
-		f := int(fold[i])
-		dst = dst[:g.t.log.Options(i)]
-		for a := range dst {
-			dst[a] = 0
-			if nets[f] != nil && g.c != nil {
-				g.read(row, i, a)
-				nets[f].Apply(one, row, scratch)
-				dst[a] = one[0]
-			}
-		}
-		if nets[f] != nil && g.c == nil {
-			g.read(row, i, 0)
-			nets[f].Apply(dst, row, scratch)
+		by := &of[fold[i]]
+		dst = dst[:t.log.Options(i)]
+		clear(dst)
+		for a := 0; a < len(dst) && by.net != nil; a += g.k { // k outputs at a time
+			g.read(row, i, a)
+			by.net.Apply(dst[a:a+g.k], row, scratch)
 		}
 		for a, v := range dst {
-			dst[a] = mean[f] + sd[f]*v
+			dst[a] = by.mean + by.sd*v
 		}
 	}, nil
 }
@@ -90,11 +87,11 @@ type grove struct {
 	t    *sample
 	c    *crossed // of all actions together
 	d, k int      // features and outputs
-	part []uint8  // that a row is held out with
+	part []uint8  // of each row, that chooses the number of trees
 	o    regress.BoostOptions
 }
 
-// read writes what trees read of an option of a row.
+// read writes φ(x) of a row, and of a log with choices z(a) of one of its options.
 func (g *grove) read(dst []float64, i, a int) {
 	log := g.t.log
 	log.X.Row64(log.Context(i), dst[:log.X.Dim()])
@@ -104,7 +101,7 @@ func (g *grove) read(dst []float64, i, a int) {
 	}
 }
 
-// grow learns trees of (r − mean)/sd from rows, whose weighted mean and standard deviation it returns.
+// grow learns trees of (r − mean)/sd from rows. It returns their weighted mean and standard deviation, too.
 func (g *grove) grow(o ModelOptions, rows []int) (_ regress.Boosted, mean, sd float64, err error) {
 	n := min(len(rows), max(1, mostGrown/g.d))
 	x := regress.Matrix{Width: g.d, Data: make([]float64, n*g.d)}
