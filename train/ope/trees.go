@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	mostGrown = 1 << 22 // numbers that trees are grown from
-	manyRows  = 4000    // rows of an action, from which one part of the rows chooses the number of trees
+	mostGrown  = 1 << 22 // numbers that trees are grown from
+	mostRows   = 4000    // rows of an action, and numbers, of which parts choose the number of trees in turn
+	mostInTurn = 1 << 20
 )
 
 // Trees learns rewards by gradient boosted trees of each action, as [ModelOptions] say. In a log with
 // choices all actions share trees, which read φ(x) and z(a) one after the other. Trees minimize
 // the squared error of the rewards outside of the fold of row i. Three parts of these rows choose in
-// turn how many trees there are. Where actions have 4,000 rows on average, one part of nine does.
-// No group is in two parts.
+// turn how many trees there are. Where actions have more than 4,000 rows on average, or all rows more
+// than 2²⁰ numbers, one part of nine does. No group is in two parts.
 //
 // The trees of an action start at its mean reward, shrunk towards that of all rows by five
 // rows. Fewer than 40 rows of an action grow no trees. With a penalty of 1 a leaf counts three more
@@ -43,8 +44,10 @@ func Trees(log *logs.Log, o ModelOptions) (Model, error) {
 	}
 	g.o = regress.BoostOptions{Groups: o.on.groups, Threads: runtime.GOMAXPROCS(0), Squared: true,
 		Depth: 4, Leaves: 12, Rate: .16, Rounds: 150, MinRows: 10, L2: 3 * o.Penalty, Folds: 3}
-	if g.part = t.folds(3, ^o.Seed); min(t.n, mostGrown/g.d)/g.k >= manyRows {
+	if n := min(t.n, mostGrown/g.d); n/g.k > mostRows || n*g.d > mostInTurn {
 		g.o.Folds, g.part = 1, t.folds(9, ^o.Seed)
+	} else {
+		g.part = t.folds(3, ^o.Seed)
 	}
 	type learned struct {
 		net      *features.Net // nil: no row teaches
