@@ -272,7 +272,11 @@ func Repeat[T Float](dst, x []T, k, s, from int) {
 		}
 	case vector(kRepeat, dst):
 		x = x[from/s*k : ((from+rows-1)/s+1)*k]
-		repeat32(at(dst), at(x), rows, k, s, s-from%s)
+		if k <= 16 && level[kRepeat] >= avx512 {
+			repeat32x16(at(dst), at(x), rows, k, s, s-from%s)
+		} else {
+			repeat32(at(dst), at(x), rows, k, s, s-from%s)
+		}
 	default:
 		for i := range rows {
 			copy(dst[i*k:(i+1)*k], x[(from+i)/s*k:])

@@ -121,6 +121,30 @@ func TestAVX512_GivesTheBitsOfAVX2(t *testing.T) {
 			return slices.Concat(x, m, v)
 		})
 	}
+	// Rows that one vector has, and others.
+	for _, k := range []int{1, 5, 8, 9, 10, 15, 16, 17, 33} {
+		const rows = 9
+		x, g := numbers(rows*k), numbers(rows*k)
+		x[2*k], x[3*k], x[5*k], g[k] = float32(math.Inf(-1)), 90, -2e9, 0
+		soft := make([]float32, rows*k)
+		Softmax32(soft, x, k)
+		both(fmt.Sprint("rows ", k), func() (all []float32) {
+			dst := make([]float32, rows*k)
+			if level[kSoftmax] > plain {
+				all = append(all, float32(Softmax32(dst, x, k)))
+			} else {
+				all = append(all, 0)
+			}
+			all = append(all, dst...)
+			SoftmaxGrad(dst, soft, g, k)
+			all = append(all, dst...)
+			for _, from := range []int{0, 1, 3} {
+				Repeat(dst, x, k, 3, from)
+				all = append(all, dst...)
+			}
+			return all
+		})
+	}
 	// Sparse products, of panels in blocks too.
 	for _, s := range [][3]int{{1, 1, 1}, {193, 391, 260}, {391, 193, 200}, {30, 300, 64}, {257, 40, 116}, {100, 70, 33}} {
 		rows, cols, n := s[0], s[1], s[2]

@@ -260,6 +260,12 @@ func addRows64(dst *float32, ldd int, rows **float32, at int, columns int, by *f
 func normal32x16(dst *float32, x *uint32, n int)
 
 //go:noescape
+func repeat32x16(dst *float32, x *float32, rows int, k int, s int, left int)
+
+//go:noescape
+func softmaxGrad32x16(dst *float32, y *float32, dy *float32, rows int, k int)
+
+//go:noescape
 func softmax32x16(dst *float32, x *float32, rows int, k int) int
 
 //go:noescape

@@ -11572,6 +11572,86 @@ store:
 	VZEROUPPER
 	RET
 
+// func repeat32x16(dst *float32, x *float32, rows int, k int, s int, left int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·repeat32x16(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), DI
+	MOVQ  x+8(FP), SI
+	MOVQ  rows+16(FP), R8
+	MOVQ  k+24(FP), R9
+	MOVQ  left+40(FP), R10
+	MOVQ  R9, CX
+	MOVL  $0x00000001, AX
+	SHLL  CL, AX
+	DECL  AX
+	KMOVW AX, K1
+	SHLQ  $0x02, R9
+
+row:
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      R9, SI
+	CMPQ      R10, R8
+	CMOVQGT   R8, R10
+	SUBQ      R10, R8
+
+copy:
+	VMOVUPS Z0, K1, (DI)
+	ADDQ    R9, DI
+	DECQ    R10
+	JNZ     copy
+	MOVQ    s+32(FP), R10
+	TESTQ   R8, R8
+	JNZ     row
+	VZEROUPPER
+	RET
+
+// func softmaxGrad32x16(dst *float32, y *float32, dy *float32, rows int, k int)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·softmaxGrad32x16(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         y+8(FP), SI
+	MOVQ         dy+16(FP), BX
+	MOVQ         rows+24(FP), R8
+	MOVQ         k+32(FP), R9
+	MOVQ         R9, CX
+	MOVL         $0x00000001, AX
+	SHLL         CL, AX
+	DECL         AX
+	KMOVW        AX, K1
+	VBROADCASTSS softLow<>+0(SB), Z8
+	VBROADCASTSS two<>+0(SB), Z9
+	VBROADCASTSS absMask<>+0(SB), Z10
+
+row:
+	VMOVUPS.Z     (SI), K1, Z5
+	VMOVUPS.Z     (BX), K1, Z6
+	VCMPPS        $0x15, Z8, Z5, K2
+	VMOVAPS.Z     Z5, K2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VEXTRACTF64X4 $0x01, Z6, Y3
+	VMULPS        Y2, Y3, Y0
+	VFMADD231PS   Y6, Y1, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+	VBROADCASTSS  X0, Z0
+	VSUBPS        Z0, Z6, Z6
+	VPSUBD        Z5, Z9, Z1
+	VANDPS        Z10, Z6, Z2
+	VCMPPS        $0x15, Z1, Z2, K2
+	VMULPS.Z      Z5, Z6, K2, Z6
+	VMOVUPS       Z6, K1, (DI)
+	LEAQ          (SI)(R9*4), SI
+	LEAQ          (DI)(R9*4), DI
+	LEAQ          (BX)(R9*4), BX
+	DECQ          R8
+	JNZ           row
+	VZEROUPPER
+	RET
+
 // func softmax32x16(dst *float32, x *float32, rows int, k int) int
 // Requires: AVX, AVX2, AVX512F, FMA3
 TEXT ·softmax32x16(SB), NOSPLIT, $0-40
@@ -11591,6 +11671,8 @@ TEXT ·softmax32x16(SB), NOSPLIT, $0-40
 	VMOVUPS minusInf<>+0(SB), Y8
 	MOVQ    R9, R10
 	ANDQ    $-8, R10
+	CMPQ    R9, $0x10
+	JLE     narrow
 
 row:
 	VMOVUPS Y8, Y0
@@ -11777,6 +11859,74 @@ done:
 	MOVQ AX, ret+32(FP)
 	VZEROUPPER
 	RET
+
+narrow:
+	MOVQ         R9, CX
+	MOVL         $0x00000001, AX
+	SHLL         CL, AX
+	DECL         AX
+	KMOVW        AX, K1
+	VBROADCASTSS minusInf<>+0(SB), Z8
+	VMOVSS       expOne<>+0(SB), X13
+
+narrowRow:
+	VMOVUPS.Z         (SI), K1, Z0
+	VBLENDMPS         Z0, Z8, K1, Z4
+	VEXTRACTF64X4     $0x01, Z4, Y5
+	VMAXPS            Y5, Y4, Y4
+	VEXTRACTF128      $0x01, Y4, X5
+	VMAXPS            X5, X4, X4
+	VMOVHLPS          X4, X4, X5
+	VMAXPS            X5, X4, X4
+	VMOVSHDUP         X4, X5
+	VMAXSS            X5, X4, X4
+	VBROADCASTSS      X4, Z4
+	VSUBPS            Z4, Z0, Z0
+	VBROADCASTSS      expHigh<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      expLow<>+0(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VMULPS.BCST       expLog2e<>+0(SB), Z0, Z1
+	VRNDSCALEPS       $0x00, Z1, Z1
+	VFNMADD231PS.BCST expLn2Hi<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST expLn2Lo<>+0(SB), Z1, Z0
+	VBROADCASTSS      expP0<>+0(SB), Z3
+	VFMADD213PS.BCST  expP1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP2<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP3<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  expP4<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  half<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z2
+	VFMADD213PS       Z0, Z2, Z3
+	VADDPS.BCST       expOne<>+0(SB), Z3, Z3
+	VADDPS            Z3, Z3, Z3
+	VCVTPS2DQ         Z1, Z1
+	VPADDD.BCST       expBias<>+0(SB), Z1, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VMULPS            Z1, Z3, Z3
+	VMOVAPS.Z         Z3, K1, Z3
+	VEXTRACTF64X4     $0x01, Z3, Y0
+	VADDPS            Y0, Y3, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X1, X0, X0
+	VMOVHLPS          X0, X0, X1
+	VADDPS            X1, X0, X0
+	VMOVSHDUP         X0, X1
+	VADDSS            X1, X0, X0
+	VUCOMISS          X0, X0
+	JPS               done
+	VMULSS            least<>+0(SB), X0, X4
+	VBROADCASTSS      X4, Z4
+	VDIVSS            X0, X13, X0
+	VBROADCASTSS      X0, Z0
+	VCMPPS            $0x15, Z4, Z3, K2
+	VMULPS.Z          Z0, Z3, K2, Z3
+	VMOVUPS           Z3, K1, (DI)
+	LEAQ              (SI)(R9*4), SI
+	LEAQ              (DI)(R9*4), DI
+	DECQ              R8
+	JNZ               narrowRow
+	JMP               done
 
 // func logSums32x16(dst *float32, x *float32, rows int, k int)
 // Requires: AVX, AVX2, AVX512F, FMA3, POPCNT

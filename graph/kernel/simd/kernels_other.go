@@ -39,6 +39,10 @@ func repeat32(dst, x *float32, rows, k, s, left int) {
 	Repeat(of(dst, rows*k), of(x, ((s-left+rows-1)/s+1)*k), k, s, s-left)
 }
 
+func repeat32x16(dst, x *float32, rows, k, s, left int) { repeat32(dst, x, rows, k, s, left) }
+
+func softmaxGrad32x16(dst, y, dy *float32, rows, k int) { softmaxGrad32(dst, y, dy, rows, k) }
+
 func less32(dst, x *float32, n int, c, d float32) {
 	to := of(dst, n)
 	for i, v := range of(x, n) {

@@ -9,7 +9,7 @@ var written = func() (t [routines][]isa) {
 	for r := range t {
 		t[r] = []isa{avx2}
 	}
-	for _, r := range []routine{kAdd, kSub, kMul, kDiv, kAffine, kAtLeast, kAbove, kAbs, kExp, kSoftmax, kLogSoftmax, kAdam, kGemm, kWindows, kPanels, kScatter, kRows, kNormal, kHazards32, kPulls32} {
+	for _, r := range []routine{kAdd, kSub, kMul, kDiv, kAffine, kAtLeast, kAbove, kAbs, kExp, kRepeat, kSoftmax, kSoftmaxGrad, kLogSoftmax, kAdam, kGemm, kWindows, kPanels, kScatter, kRows, kNormal, kHazards32, kPulls32} {
 		t[r] = append(t[r], avx512)
 	}
 	return t

@@ -108,7 +108,11 @@ func LogSoftmaxGrad[T Float](dst, y, g []T, k int) {
 func SoftmaxGrad[T Float](dst, y, g []T, k int) {
 	y, g = y[:len(dst)], g[:len(dst)]
 	if vector(kSoftmaxGrad, dst) {
-		softmaxGrad32(at(dst), at(y), at(g), len(dst)/k, k)
+		if 8 < k && k < 16 && level[kSoftmaxGrad] >= avx512 {
+			softmaxGrad32x16(at(dst), at(y), at(g), len(dst)/k, k)
+		} else {
+			softmaxGrad32(at(dst), at(y), at(g), len(dst)/k, k)
+		}
 		return
 	}
 	low, least := T(softLow), float64(0x1p-126)

@@ -176,6 +176,33 @@ func repeat32() {
 	RET()
 }
 
+// repeat32x16 is repeat32 of at most sixteen columns.
+func repeat32x16() {
+	TEXT("repeat32x16", NOSPLIT, "func(dst, x *float32, rows, k, s, left int)")
+	Pragma("noescape")
+	rows()
+	MOVQ(arg("left"), R10)
+	MOVQ(R9, RCX)
+	firstLanes()
+	SHLQ(Imm(2), R9)
+	Label("row")
+	VMOVUPS_Z(Mem{Base: RSI}, K1, Z0)
+	ADDQ(R9, RSI)
+	CMPQ(R10, R8)
+	CMOVQGT(R8, R10)
+	SUBQ(R10, R8)
+	Label("copy")
+	VMOVUPS(Z0, K1, Mem{Base: RDI})
+	ADDQ(R9, RDI)
+	DECQ(R10)
+	JNZ(LabelRef("copy"))
+	MOVQ(arg("s"), R10)
+	TESTQ(R8, R8)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}
+
 // Adds rows of k elements to dst, in order.
 func sumRows32() {
 	TEXT("sumRows32", NOSPLIT, "func(dst, x *float32, rows, k int)")

@@ -60,6 +60,8 @@ func main() {
 	rowsTimes("rows8x32", 8, 2, true)
 	timesRows("addRows64", true)
 	normal32x16()
+	repeat32x16()
+	softmaxGrad32x16()
 	softmax32("softmax32x16", true)
 	logSums32("logSums32x16", true)
 	adam32x16()

@@ -92,6 +92,10 @@ func softmax32(name string, wide bool) {
 	VMOVUPS(minusInf, Y8)
 	MOVQ(R9, R10)
 	ANDQ(I8(-8), R10) // whole vectors of a row, in elements
+	if wide {
+		CMPQ(R9, Imm(16))
+		JLE(LabelRef("narrow"))
+	}
 
 	Label("row")
 	rowMaximum()
@@ -140,6 +144,50 @@ func softmax32(name string, wide bool) {
 	MOVQ(RAX, arg("ret"))
 	VZEROUPPER()
 	RET()
+	if wide {
+		narrowSoftmax()
+	}
+}
+
+// narrowSoftmax is softmax32 of at most sixteen columns, which one vector has.
+func narrowSoftmax() {
+	Label("narrow")
+	MOVQ(R9, RCX)
+	firstLanes()
+	VBROADCASTSS(minusInf, Z8)
+	VMOVSS(expOne, X13)
+	Label("narrowRow")
+	VMOVUPS_Z(Mem{Base: RSI}, K1, Z0)
+	VBLENDMPS(Z0, Z8, K1, Z4)
+	VEXTRACTF64X4(Imm(1), Z4, Y5)
+	VMAXPS(Y5, Y4, Y4)
+	VEXTRACTF128(Imm(1), Y4, X5)
+	VMAXPS(X5, X4, X4)
+	VMOVHLPS(X4, X4, X5)
+	VMAXPS(X5, X4, X4)
+	VMOVSHDUP(X4, X5)
+	VMAXSS(X5, X4, X4)
+	VBROADCASTSS(X4, Z4)
+	VSUBPS(Z4, Z0, Z0)
+	expZ(Z0, Z1, Z2, Z3)
+	VMOVAPS_Z(Z3, K1, Z3)
+	VEXTRACTF64X4(Imm(1), Z3, Y0)
+	VADDPS(Y0, Y3, Y0)
+	hsum()
+	VUCOMISS(X0, X0)
+	JPS(LabelRef("done")) // NaN
+	VMULSS(least, X0, X4)
+	VBROADCASTSS(X4, Z4)
+	VDIVSS(X0, X13, X0)
+	VBROADCASTSS(X0, Z0)
+	VCMPPS(Imm(0x15), Z4, Z3, K2)
+	VMULPS_Z(Z0, Z3, K2, Z3)
+	VMOVUPS(Z3, K1, Mem{Base: RDI})
+	LEAQ(Mem{Base: RSI, Index: R9, Scale: 4}, RSI)
+	LEAQ(Mem{Base: RDI, Index: R9, Scale: 4}, RDI)
+	DECQ(R8)
+	JNZ(LabelRef("narrowRow"))
+	JMP(LabelRef("done"))
 }
 
 // tailSum adds up exp(x − max) of the X < max in Y10, how many are the maximum in Y13, and NaN for what is not finite in Y11.
@@ -249,6 +297,46 @@ func pullRow() {
 	VSUBPS(Y0, Y1, Y1)
 	product(Y2, Y1, Y3, Y4)
 	VMOVUPS(Y1, Mem{Base: RDI, Index: RDX, Scale: 4})
+}
+
+// softmaxGrad32x16 is softmaxGrad32 of more than eight columns and less than sixteen, which one vector has.
+func softmaxGrad32x16() {
+	TEXT("softmaxGrad32x16", NOSPLIT, "func(dst, y, dy *float32, rows, k int)")
+	Pragma("noescape")
+	MOVQ(arg("dst"), RDI)
+	MOVQ(arg("y"), RSI)
+	MOVQ(arg("dy"), RBX)
+	MOVQ(arg("rows"), R8)
+	MOVQ(arg("k"), R9)
+	MOVQ(R9, RCX)
+	firstLanes()
+	VBROADCASTSS(softLow, Z8)
+	VBROADCASTSS(two, Z9)
+	VBROADCASTSS(absMask, Z10)
+	Label("row")
+	VMOVUPS_Z(Mem{Base: RSI}, K1, Z5)
+	VMOVUPS_Z(Mem{Base: RBX}, K1, Z6)
+	VCMPPS(Imm(0x15), Z8, Z5, K2)
+	VMOVAPS_Z(Z5, K2, Z1)
+	VEXTRACTF64X4(Imm(1), Z1, Y2)
+	VEXTRACTF64X4(Imm(1), Z6, Y3)
+	VMULPS(Y2, Y3, Y0)
+	VFMADD231PS(Y6, Y1, Y0)
+	hsum()
+	VBROADCASTSS(X0, Z0)
+	VSUBPS(Z0, Z6, Z6)
+	VPSUBD(Z5, Z9, Z1)
+	VANDPS(Z10, Z6, Z2)
+	VCMPPS(Imm(0x15), Z1, Z2, K2)
+	VMULPS_Z(Z5, Z6, K2, Z6)
+	VMOVUPS(Z6, K1, Mem{Base: RDI})
+	LEAQ(Mem{Base: RSI, Index: R9, Scale: 4}, RSI)
+	LEAQ(Mem{Base: RDI, Index: R9, Scale: 4}, RDI)
+	LEAQ(Mem{Base: RBX, Index: R9, Scale: 4}, RBX)
+	DECQ(R8)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
 }
 
 func softmaxGrad32() {
