@@ -122,7 +122,6 @@ func TestConv_ComputesTheFormulaAndItsTransposes(t *testing.T) {
 					} else if !reflect.DeepEqual(got, first) {
 						t.Errorf("%+v, %v, vector kernels %v: other bits on %d threads", v, dt, vector, threads)
 					}
-					p.Close()
 				}
 			}
 		}

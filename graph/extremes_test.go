@@ -30,7 +30,6 @@ func evaluate(t testing.TB, dt tensor.Dtype, xs []float64, shape []int, f func(x
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
 	if err := p.Run(); err != nil {
 		t.Errorf("%v at %v: %v", dt, xs, err)
 	}

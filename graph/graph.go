@@ -20,7 +20,7 @@ type Graph struct {
 	terms    []term
 	err      error // the first misuse, reported by Compile
 	compiled bool
-	runs     int  // so far
+	shared   *Inputs
 	frozen   bool // stop-gradients keep their values, for GradCheck
 	hashes   map[uint32]bool
 	rows     []int         // see [Program.Rows]
@@ -29,19 +29,18 @@ type Graph struct {
 
 // input is a named buffer that is fed from outside.
 type input struct {
-	name   string
-	node   *gorgonia.Node
-	value  gorgonia.Value
-	fill   Filler // of a noise node
-	fill32 Filler32
-	given  bool // a constant, or fed at least once
-
-	compressed *compressed // of a matrix that enters products
+	name     string
+	node     *gorgonia.Node
+	shared   bool
+	constant bool
+	fill     Filler // of a noise node
+	fill32   Filler32
+	*buffer
 }
 
 // written notes that the value has been fed, in full.
 func (in *input) written() {
-	in.given = true
+	in.given, in.batch, in.drawn = true, 0, nil
 	if in.compressed != nil {
 		in.compressed.fed, in.compressed.placed = false, false
 	}
@@ -62,7 +61,7 @@ type term struct {
 // New returns an empty graph of float64 or float32 elements
 // (tensor.Float64, tensor.Float32).
 func New(dt tensor.Dtype) *Graph {
-	g := &Graph{g: gorgonia.NewGraph(), dt: dt, hashes: map[uint32]bool{}}
+	g := &Graph{g: gorgonia.NewGraph(), dt: dt, shared: &Inputs{}, hashes: map[uint32]bool{}}
 	if dt != tensor.Float64 && dt != tensor.Float32 {
 		g.err = fmt.Errorf("graph: element type %v, want float64 or float32", dt)
 	}
@@ -75,21 +74,21 @@ func (g *Graph) Dtype() tensor.Dtype { return g.dt }
 // Input declares a value that is fed before each run, of at most two
 // dimensions; none declares a scalar. The name must be new to the graph.
 func (g *Graph) Input(name string, shape ...int) Expr {
-	_, x := g.declare(name, shape)
+	_, x := g.declare(name, name, shape)
 	return x
 }
 
 // Const declares an input whose value is known now: tensors of fixed numbers,
 // such as a grid. len(values) must be the product of shape.
 func (g *Graph) Const(name string, values []float64, shape ...int) Expr {
-	in, x := g.declare(name, shape)
+	in, x := g.declare(name, "", shape)
 	if in == nil {
 		return x
 	}
 	if err := put(in.value, values); err != nil {
 		return g.fail("graph: constant %q: %w", name, err)
 	}
-	in.given = true
+	in.given, in.constant = true, true
 	return x
 }
 
@@ -113,12 +112,13 @@ type Filler32 func(r *rand.Rand, dst []float32, threads int)
 // name as well. With its values left alone a program is a deterministic
 // function of its parameters.
 func (g *Graph) Noise(name string, fill Filler, shape ...int) Expr {
-	return g.Noise32(name, fill, nil, shape...)
+	return g.Noise32(name, "", fill, nil, shape...)
 }
 
-// Noise32 declares noise as Noise does, and fills graphs of float32 by a faster function.
-func (g *Graph) Noise32(name string, fill Filler, fill32 Filler32, shape ...int) Expr {
-	in, x := g.declare(name, shape)
+// Noise32 declares noise as Noise does, and fills graphs of float32 by a faster function. Noise of one kind that is not
+// empty is a function of the source alone, which graphs can share; see [Graph.Share].
+func (g *Graph) Noise32(name, kind string, fill Filler, fill32 Filler32, shape ...int) Expr {
+	in, x := g.declare(name, kind, shape)
 	if in != nil {
 		in.fill, in.fill32 = fill, fill32
 	}
@@ -209,7 +209,7 @@ func (g *Graph) unused(name string) error {
 	return nil
 }
 
-func (g *Graph) declare(name string, shape []int) (*input, Expr) {
+func (g *Graph) declare(name, kind string, shape []int) (*input, Expr) {
 	if err := g.unused(name); err != nil {
 		return nil, g.fail("%w", err)
 	}
@@ -221,7 +221,7 @@ func (g *Graph) declare(name string, shape []int) (*input, Expr) {
 			return nil, g.fail("graph: input %q has shape %s, want positive dimensions", name, shapeString(shape))
 		}
 	}
-	in := &input{name: name, value: newValue(g.dt, shape)}
+	in := &input{name: name, shared: kind != "", buffer: g.buffer(kind, shape)}
 	in.node = g.leaf(name, in.value)
 	g.inputs = append(g.inputs, in)
 	return in, Expr{g: g, n: in.node}

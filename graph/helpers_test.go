@@ -27,7 +27,6 @@ func compile(t testing.TB, f formula, opts ...graph.Option) *graph.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Close() })
 	return p
 }
 

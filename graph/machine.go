@@ -73,7 +73,8 @@ type workspace[T float] struct {
 	err   error
 }
 
-func newMachine[T float](dt tensor.Dtype, p *plan) (*threaded[T], error) {
+func newMachine[T float](dt tensor.Dtype, p *plan, from *Inputs) (*threaded[T], error) {
+	room := roomsOf[T](from)
 	m := &threaded[T]{data: make([][]T, len(p.values)), boxes: make([]gorgonia.Value, len(p.values))}
 	first, last := make([]int, len(p.values)), make([]int, len(p.values))
 	kept := make([]bool, len(p.values))
@@ -124,7 +125,7 @@ func newMachine[T float](dt tensor.Dtype, p *plan) (*threaded[T], error) {
 			if f := free[v.size]; len(f) > 0 {
 				m.data[in.out], free[v.size] = f[len(f)-1], f[:len(f)-1]
 			} else {
-				m.data[in.out] = make([]T, v.size)
+				m.data[in.out] = room(v.size)
 			}
 		}
 		for i, v := range p.values {
@@ -132,7 +133,7 @@ func newMachine[T float](dt tensor.Dtype, p *plan) (*threaded[T], error) {
 				free[v.size] = append(free[v.size], m.data[i])
 			}
 		}
-		m.steps = append(m.steps, m.prepare(p, s, kept))
+		m.steps = append(m.steps, m.prepare(p, s, kept, room))
 	}
 	for k := range m.steps {
 		s := &m.steps[k]
@@ -142,7 +143,7 @@ func newMachine[T float](dt tensor.Dtype, p *plan) (*threaded[T], error) {
 }
 
 // prepare lays out a step: which values are in slots, how many rows at a time.
-func (m *threaded[T]) prepare(p *plan, s step, kept []bool) machineStep[T] {
+func (m *threaded[T]) prepare(p *plan, s step, kept []bool, room func(n int) []T) machineStep[T] {
 	ms := machineStep[T]{rows: s.rows, align: 1}
 	lastUse := map[int]int{}
 	for k, in := range s.code {
@@ -217,19 +218,19 @@ func (m *threaded[T]) prepare(p *plan, s step, kept []bool) machineStep[T] {
 	ms.tile = min(s.rows, max(1, cacheBytes/(total*int(unsafe.Sizeof(z)))))
 	// A few dozen pieces, of whole groups.
 	ms.piece = (max(ms.tile, s.rows/pieces) + ms.align - 1) / ms.align * ms.align
-	ms.spaces = []workspace[T]{newWorkspace[T](widths, ms.tile)}
+	ms.spaces = []workspace[T]{newWorkspace(widths, ms.tile, room)}
 	for range maxThreads - 1 {
 		if ms.work >= splitElements {
-			ms.spaces = append(ms.spaces, newWorkspace[T](widths, ms.tile))
+			ms.spaces = append(ms.spaces, newWorkspace(widths, ms.tile, room))
 		}
 	}
 	return ms
 }
 
-func newWorkspace[T float](widths []int, tile int) workspace[T] {
+func newWorkspace[T float](widths []int, tile int, room func(n int) []T) workspace[T] {
 	s := workspace[T]{src: make([][]T, 8)}
 	for _, w := range widths {
-		s.slots = append(s.slots, make([]T, w*tile))
+		s.slots = append(s.slots, room(w*tile))
 	}
 	return s
 }

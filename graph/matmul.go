@@ -244,15 +244,14 @@ const (
 
 // compressed is an input matrix without its zeros, for as long as a run lasts.
 type compressed struct {
-	g          *Graph
 	rows, cols int
-	alone      bool       // nothing but products without its zeros reads it, in a compiled program
+	alone      bool       // nothing but products without its zeros reads it, in compiled programs
 	narrow     bool       // these are all narrow
 	fed        bool       // without its zeros, by FeedSparse
 	placed     bool       // by FeedRows
 	at         []*float32 // where its rows lie then
 
-	run    int // in which it was made
+	made   bool // in this run
 	matrix simd.Sparse
 	kept   *simd.Sparse // matrix, or nil
 }
@@ -263,7 +262,7 @@ func (g *Graph) compressed(x Expr) *compressed {
 	for _, in := range g.inputs {
 		if in.node == x.n {
 			if in.compressed == nil {
-				in.compressed = &compressed{g: g, rows: x.n.Shape()[0], cols: x.n.Shape()[1], run: -1}
+				in.compressed = &compressed{rows: x.n.Shape()[0], cols: x.n.Shape()[1], alone: true, narrow: true}
 			}
 			return in.compressed
 		}
@@ -273,10 +272,10 @@ func (g *Graph) compressed(x Expr) *compressed {
 
 // get returns the matrix, nil if it is dense, as its first rows tell.
 func (c *compressed) get(x []float32, threads int) *simd.Sparse {
-	if c.fed || c.run == c.g.runs {
+	if c.fed || c.made {
 		return c.kept
 	}
-	c.run, c.kept = c.g.runs, nil
+	c.made, c.kept = true, nil
 	first := min(c.rows, compressRows) // a dense matrix needs no more room
 	if !c.matrix.Reset(first, c.cols) || !c.few(c.matrix.Set(x, 0, first)) || !c.matrix.Reset(c.rows, c.cols) {
 		return nil

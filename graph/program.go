@@ -26,7 +26,6 @@ type Program struct {
 	zeros   []*tensor.Dense // stand in for them
 	threads int
 	ran     bool
-	noise   []float64
 }
 
 // Option changes what Compile makes.
@@ -111,9 +110,13 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 	}
 	steps, values := lower(g.g, roots)
 	for _, in := range g.inputs {
+		if in.shared && len(in.value.Shape()) == 2 {
+			g.compressed(Expr{g: g, n: in.node}) // by which programs that share it know who else reads it
+		}
 		if c := in.compressed; c != nil {
-			c.alone, c.narrow = steps.sparse(in.value, c)
-			c.alone = c.alone && g.dt == tensor.Float32
+			alone, narrow := steps.sparse(in.value, c)
+			c.alone, c.narrow = c.alone && alone && g.dt == tensor.Float32, c.narrow && narrow
+			in.batch = 0 // the next feed may be another one
 		}
 	}
 	p.cost = values[p.cost]
@@ -126,9 +129,9 @@ func (g *Graph) Compile(cost Expr, opts ...Option) (*Program, error) {
 	}
 	var err error
 	if g.dt == tensor.Float64 {
-		p.machine, err = newMachine[float64](g.dt, steps)
+		p.machine, err = newMachine[float64](g.dt, steps, g.shared)
 	} else {
-		p.machine, err = newMachine[float32](g.dt, steps)
+		p.machine, err = newMachine[float32](g.dt, steps, g.shared)
 	}
 	return p, err
 }
@@ -185,15 +188,21 @@ func (p *Program) Feed(name string, values []float64) error {
 // zeros, on a processor without vector kernels, in float64, or where it reads single elements. Results are
 // those of the matrix in full, to the bit.
 func (p *Program) FeedSparse(name string, row func(i int, val []float32, at []int32) int) bool {
+	return p.compress(name, func(c *compressed) bool {
+		c.placed, c.fed = false, c.feed(row, p.threads)
+		return c.fed
+	})
+}
+
+func (p *Program) compress(name string, feed func(c *compressed) bool) bool {
 	in := p.g.input(name)
 	if in == nil || in.compressed == nil || !p.used[in.node] {
 		return false
 	}
-	c := in.compressed
-	in.given = in.given && !c.fed && !c.placed
-	c.placed, c.fed = false, c.feed(row, p.threads)
-	in.given = in.given || c.fed
-	return c.fed
+	in.given, in.batch = in.given && !in.compressed.fed && !in.compressed.placed, 0
+	fed := feed(in.compressed)
+	in.given = in.given || fed
+	return fed
 }
 
 // FeedRows feeds a matrix by its rows where they lie in memory: row returns that of row i, at least as long
@@ -203,15 +212,7 @@ func (p *Program) FeedSparse(name string, row func(i int, val []float32, at []in
 // its zeros if the first rows have many, else with few columns. The input must then be fed in another way.
 // Results equal those of the full matrix to the bit.
 func (p *Program) FeedRows(name string, row func(i int) []float32) bool {
-	in := p.g.input(name)
-	if in == nil || in.compressed == nil || !p.used[in.node] {
-		return false
-	}
-	c := in.compressed
-	in.given = in.given && !c.fed && !c.placed
-	fed := c.place(row, p.threads)
-	in.given = in.given || fed
-	return fed
+	return p.compress(name, func(c *compressed) bool { return c.place(row, p.threads) })
 }
 
 // Buffer returns the elements of an input, to be written in place before a run,
@@ -239,24 +240,23 @@ func (p *Program) Threads() int { return p.threads }
 // Refill draws new values for every noise node.
 func (p *Program) Refill(r *rand.Rand) {
 	for _, in := range p.g.inputs {
-		if in.fill == nil || !p.used[in.node] {
-			continue
+		if in.fill != nil && p.used[in.node] {
+			p.refill(in, r)
 		}
-		in.written()
-		if p.g.dt == tensor.Float64 {
-			in.fill(r, elems[float64](in.value))
-			continue
-		}
-		if in.fill32 != nil {
-			in.fill32(r, elems[float32](in.value), p.Threads())
-			continue
-		}
-		n := in.value.Shape().TotalSize()
-		if cap(p.noise) < n {
-			p.noise = make([]float64, n)
-		}
-		in.fill(r, p.noise[:n])
-		_ = put(in.value, p.noise[:n])
+	}
+}
+
+func (p *Program) refill(in *input, r *rand.Rand) {
+	in.written()
+	switch {
+	case p.g.dt == tensor.Float64:
+		in.fill(r, elems[float64](in.value))
+	case in.fill32 != nil:
+		in.fill32(r, elems[float32](in.value), p.Threads())
+	default:
+		noise := make([]float64, in.value.Shape().TotalSize())
+		in.fill(r, noise)
+		_ = put(in.value, noise)
 	}
 }
 
@@ -268,15 +268,18 @@ func (p *Program) Run() error {
 		if !in.given && p.used[in.node] {
 			return fmt.Errorf("graph: input %q was not fed", in.name)
 		}
-		if c := in.compressed; c != nil && c.fed && !simd.Vector() { // the kernels were turned off since
+		c := in.compressed
+		if c == nil {
+			continue
+		}
+		if c.made = false; c.fed && !simd.Vector() { // the kernels were turned off since
 			c.matrix.Dense(elems[float32](in.value))
 			in.written()
-		} else if c != nil && c.placed && !simd.Vector() {
+		} else if c.placed && !simd.Vector() {
 			simd.Rows{Cols: c.cols, At: c.at}.Dense(elems[float32](in.value))
 			in.written()
 		}
 	}
-	p.g.runs++
 	if err := p.machine.run(p.threads); err != nil {
 		return err
 	}
@@ -389,6 +392,3 @@ func (p *Program) Gradient(q *Param) []float64 {
 	}
 	return nil
 }
-
-// Close does nothing; a program's memory is its own and goes with it.
-func (p *Program) Close() error { return nil }

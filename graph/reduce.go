@@ -66,6 +66,9 @@ func (x Expr) Across(c int) Expr {
 	if u, ok := x.uniform(); ok {
 		return u.fill(tensor.Shape{x.n.Shape()[0], c})
 	}
+	if y, s, ok := x.repeated(); ok {
+		return y.Across(c).RepeatRows(s)
+	}
 	return apply("across", tensor.Shape{x.n.Shape()[0], c}, of1(
 		func(dst, x []float64) { simd.Across(dst, x, c) },
 		func(dst, x []float32) { simd.Across(dst, x, c) }).by(byRows).simple("across"),

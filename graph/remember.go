@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -8,14 +10,32 @@ import (
 // mostRemembered is how many results of an operation are remembered at most.
 const mostRemembered = 1 << 22
 
-// Rows says which rows of a log of n the inputs are fed with, none twice, and that nothing but this log is ever fed.
+// Rows feeds the inputs, by feed, with some rows of a log of n, none twice; nothing but this log is ever fed. It does not
+// call feed where the inputs hold these rows: programs that share them were fed the same last, see [Graph.Share].
 // Slow functions of inputs alone are then computed once a row of the log, not in every run. They are of inputs with as
 // many rows, and of a log that is not too large to remember them.
-func (p *Program) Rows(rows []int, n int) {
+func (p *Program) Rows(log any, rows []int, n int, feed func() error) error {
 	p.g.rows = rows
 	for _, prepare := range p.g.memories {
 		prepare(n)
 	}
+	s := p.g.shared
+	if s.log != log || s.n != n || !slices.Equal(s.rows, rows) {
+		s.log, s.n, s.rows, s.batch = log, n, append(s.rows[:0], rows...), s.batch+1
+	}
+	fed := slices.DeleteFunc(slices.Clone(p.g.inputs), func(in *input) bool {
+		return in.constant || in.fill != nil || !p.used[in.node]
+	})
+	if !slices.ContainsFunc(fed, func(in *input) bool { return in.batch != s.batch }) {
+		return nil
+	}
+	err := feed()
+	for _, in := range fed {
+		if err == nil {
+			in.batch = s.batch
+		}
+	}
+	return err
 }
 
 // given reports whether x is a function of inputs alone, row by row.

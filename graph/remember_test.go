@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -30,11 +31,12 @@ func TestRows_SlowFunctionsOfInputsAreComputedOnceARowOfTheLog(t *testing.T) {
 			{[]int{1, 2}, []float64{25, 36, 0, 0}, []float64{5, 6, 1, 2}, []float64{5, 6, 0, 0}}, // row 2 as it was
 			{[]int{0, 1}, []float64{0, 0, 0, 0}, []float64{3, 4, 5, 6}, []float64{0, 0, 0, 0}},
 		} {
-			if c.rows != nil {
-				p.Rows(c.rows, 3)
+			feed := func() error { return errors.Join(p.Feed("x", c.x), p.Feed("lists", c.x)) }
+			if err := feed(); err != nil {
+				t.Fatal(err)
 			}
-			for _, name := range []string{"x", "lists"} {
-				if err := p.Feed(name, c.x); err != nil {
+			if c.rows != nil {
+				if err := p.Rows("log", c.rows, 3, feed); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -46,7 +48,9 @@ func TestRows_SlowFunctionsOfInputsAreComputedOnceARowOfTheLog(t *testing.T) {
 				}
 			}
 		}
-		p.Rows([]int{0, 1}, 1<<22) // too many to be remembered
+		if err := p.Rows("log", []int{0, 1}, 1<<22, func() error { return nil }); err != nil { // too many to be remembered
+			t.Fatal(err)
+		}
 		mustRun(t, p)
 		if got := p.Read("of an input"); !slices.Equal(got, make([]float64, 4)) {
 			t.Errorf("%v: of a large log %v, want zeros", dt, got)

@@ -117,7 +117,6 @@ func TestFeed_ThatFailsLeavesNoPartOfIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
 	few := func(_ int, val []float32, at []int32) int { val[0], at[0] = 1, 7; return 1 }
 	many := func(_ int, val []float32, at []int32) int {
 		for j := range val {

@@ -70,7 +70,6 @@ func TestConvPool_EqualsTwoOperationsToTheBit(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer program.Close()
 				if off {
 					defer simd.Use(simd.Use(false))
 				}

@@ -135,7 +135,6 @@ func pass(o Objective, s Setup, rows Rows, known map[string][]float64, seed uint
 	if err != nil {
 		return nil, err
 	}
-	defer prog.Close()
 	noise := rand.New(rand.NewPCG(seed, 0))
 	index := make([]int, size)
 	for ; from < to; from += size {
@@ -173,7 +172,6 @@ func combine(o Objective, s Setup, known map[string][]float64) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	defer prog.Close()
 	for _, in := range []string{InputContext, InputNorm, InputAction, InputCost, InputPropensity, InputPropensities,
 		InputOffered} {
 		if prog.Has(in) {

@@ -93,7 +93,6 @@ func GradCheckItems(of Offering, h Representation, o Objective, w Weight, pol po
 	if err != nil {
 		return graph.GradReport{}, err
 	}
-	defer prog.Close()
 
 	x, norm := normal(b*d, 1), make([]float64, b)
 	var action, cost, logged []float64

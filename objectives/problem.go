@@ -107,6 +107,8 @@ type Setup struct {
 	// a posterior; nil: φ(x) itself. Params.Mu and Prior.Mean are then [K×m].
 	Representation Representation
 	Training       bool // dropout is on
+	// Inputs are what programs that run in turns share; nil: each has its own.
+	Inputs *graph.Inputs
 }
 
 // outputs is the number of rows of Params.Mu.
@@ -187,6 +189,7 @@ func New(s Setup, b int) (Problem, error) {
 	p := Problem{N: float64(s.N), Delta: d, problem: &problem{
 		s: s, g: graph.New(s.Params.Dtype), b: b, draws: s.Policy.Draws(), memo: map[string]graph.Expr{},
 	}}
+	p.g.Share(s.Inputs)
 	p.Cost = p.byRow(InputCost)
 	return p, nil
 }

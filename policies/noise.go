@@ -2,6 +2,7 @@ package policies
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 
 	"opl/graph"
@@ -26,7 +27,7 @@ type Points interface {
 }
 
 // FastPoints are Points with a form of their own for graphs in float32, on several
-// threads. It need not draw the same as Fill; the result must not depend on threads.
+// threads. It need not draw the same as Fill; the result must depend on the source alone, not on threads or calls before.
 type FastPoints interface {
 	Points
 	Fill32(r *rand.Rand, dst []float32, threads int)
@@ -86,9 +87,10 @@ func (p pairs) Fill(r *rand.Rand, dst []float64) {
 
 // noise declares the policy's noise node, [b·draws×dim].
 func noise(g *graph.Graph, source Noise, b, draws, dim int) graph.Expr {
-	p := cmp.Or[Noise](source, LowDiscrepancy{}).New(draws, dim)
+	source = cmp.Or[Noise](source, LowDiscrepancy{})
+	p := source.New(draws, dim)
 	if fast, ok := p.(FastPoints); ok {
-		return g.Noise32(NoiseName, fast.Fill, fast.Fill32, b*draws, dim)
+		return g.Noise32(NoiseName, fmt.Sprintf("%#v %d", source, draws), fast.Fill, fast.Fill32, b*draws, dim)
 	}
 	return g.Noise(NoiseName, p.Fill, b*draws, dim)
 }

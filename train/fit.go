@@ -46,6 +46,10 @@ type Config struct {
 	// side, 1 is best.
 	Threads int
 
+	// Inputs are shared by trainings that take turns, a step each, as Progress can make them: those on the same rows,
+	// with the same seed and batch size, read each minibatch and draw its noise once. nil: the training's own.
+	Inputs *graph.Inputs
+
 	// Progress, if not nil, is told after every step.
 	Progress func(Progress)
 	// Epoch, if not nil, is told after every epoch, and says whether to go on.
@@ -88,7 +92,7 @@ type Result struct {
 	Posterior   policies.Posterior // what the policy draws θ from; Sigma 0 of a point policy
 	Steps       int                // of Adam
 	Stopped     int                // the epoch after which Config.Epoch stopped the training; 0: it did not
-	Seconds     float64            // of the training alone
+	Seconds     float64            // of the training's steps
 	Represented *Representation    // what was learned along; nil: none
 }
 
@@ -108,7 +112,6 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 	if err := f.build(); err != nil {
 		return nil, err
 	}
-	begin := time.Now()
 	for number := 1; number <= f.Epochs && f.Stopped == 0; number++ {
 		sums, err := f.epoch(ctx, number)
 		if err != nil {
@@ -119,7 +122,6 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 			f.Stopped = number
 		}
 	}
-	f.Seconds = time.Since(begin).Seconds()
 	f.Posterior = f.posterior()
 	for _, v := range append([]float64{f.Posterior.Sigma}, f.Posterior.Mu...) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -145,7 +147,8 @@ type fitting struct {
 	listed      []int // see rowsOf
 	adam        Adam
 
-	shuffle, noise *rand.Rand
+	shuffle *rand.Rand
+	noise   *rand.PCG
 }
 
 // mostHeld is how many bytes the vectors of a training's rows may take in memory.
@@ -229,7 +232,7 @@ func (f *fitting) build() (err error) {
 			return err
 		}
 	}
-	f.shuffle, f.noise = Stream(f.Seed, "order"), Stream(f.Seed, "noise")
+	f.shuffle, f.noise = Stream(f.Seed, "order"), source(f.Seed, "noise")
 	f.feed = rows{f.log, &sync.Map{}, max(1, f.slots)}
 	f.adam = Adam{LearningRate: f.LearningRate, WeightDecay: f.WeightDecay, Decoupled: f.Decoupled,
 		Threads: f.Threads}
@@ -242,7 +245,7 @@ func (f *fitting) build() (err error) {
 // compile compiles the objective on so many rows, or lists.
 func (f *fitting) compile(rows int) (*graph.Program, error) {
 	s := f.Config.setup(f.log, f.Params)
-	s.Training, s.Slots = true, f.slots
+	s.Training, s.Slots, s.Inputs = true, f.slots, f.Inputs
 	p, err := objectives.New(s, rows)
 	if err != nil {
 		return nil, err
@@ -252,7 +255,7 @@ func (f *fitting) compile(rows int) (*graph.Program, error) {
 
 // epoch takes a step on each minibatch of the log, and sums up what they gave if Config.Epoch is to know.
 func (f *fitting) epoch(ctx context.Context, number int) (sums epochSums, err error) {
-	n := len(f.order)
+	n, begin := len(f.order), time.Now()
 	f.shuffle.Shuffle(n, func(i, j int) { f.order[i], f.order[j] = f.order[j], f.order[i] })
 	for from := 0; from < n; from += f.size {
 		if err := ctx.Err(); err != nil {
@@ -266,10 +269,9 @@ func (f *fitting) epoch(ctx context.Context, number int) (sums epochSums, err er
 			f.adam.LearningRate = f.LearningRate * f.Schedule(float64(f.Steps)/float64(f.steps))
 		}
 		f.Steps++
-		err := f.feed.Feed(p, f.rowsOf(rows))
+		err := p.Rows(f.log, rows, n, func() error { return f.feed.Feed(p, f.rowsOf(rows)) })
 		if err == nil {
-			p.Rows(rows, n)
-			p.Refill(f.noise)
+			p.RefillFrom(f.noise)
 			err = p.Run()
 		}
 		if err == nil {
@@ -278,9 +280,11 @@ func (f *fitting) epoch(ctx context.Context, number int) (sums epochSums, err er
 		if err != nil {
 			return sums, fmt.Errorf("epoch %d, step %d: %w", number, from/f.size+1, err)
 		}
+		f.Seconds += time.Since(begin).Seconds()
 		if f.Progress != nil {
 			f.Progress(Progress{f.stage, number, f.Epochs, f.Steps, f.steps, p.Cost()})
 		}
+		begin = time.Now()
 		if f.Config.Epoch != nil {
 			sums.add(p, float64(len(rows))/float64(n))
 		}

@@ -8,8 +8,10 @@ import (
 // Stream returns the random source of one purpose, such as "split" or "noise":
 // sources of different purposes are independent, and each depends on the seed
 // and its purpose alone.
-func Stream(seed uint64, purpose string) *rand.Rand {
+func Stream(seed uint64, purpose string) *rand.Rand { return rand.New(source(seed, purpose)) }
+
+func source(seed uint64, purpose string) *rand.PCG {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
+	return rand.NewPCG(seed, h.Sum64())
 }

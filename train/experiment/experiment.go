@@ -8,10 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
+	"opl/graph"
 	"opl/graph/kernel"
 	"opl/policies"
 	"opl/train"
@@ -148,8 +151,9 @@ func (e *Runner) Hash(name string) (string, error) {
 	return d.Hash, nil
 }
 
-// Do runs one configuration. progress may be nil.
-func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progress)) (train.Record, error) {
+// Do runs one configuration. progress may be nil, and inputs if the run shares none.
+func (e *Runner) Do(ctx context.Context, r train.Run, inputs *graph.Inputs, progress func(train.Progress)) (train.Record,
+	error) {
 	rec := train.Record{Run: r, Versions: train.ThisVersion(), Extensions: train.Extensions(),
 		Reward: train.None(), RewardSE: train.None(), RewardAtMean: train.None(), SampledReward: train.None(),
 		ObjectiveValue: train.None(), Sigma: train.None(), PriorScale: train.None()}
@@ -176,7 +180,7 @@ func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progre
 	if err != nil {
 		return rec, err
 	}
-	rec.Hyper, c.Prior, c.Progress = r.Hyper, t.Prior, progress
+	rec.Hyper, c.Prior, c.Progress, c.Inputs = r.Hyper, t.Prior, progress, inputs
 	c.Threads = max(1, runtime.GOMAXPROCS(0)/max(1, e.Jobs))
 	if !c.Policy.Noisy() && c.Policy.HasPosterior() && r.Noise == "" {
 		rec.Noise = library.Quadrature
@@ -318,7 +322,8 @@ func (e *Runner) learn(ctx context.Context, t *Task, r train.Run, c train.Config
 // Each runs configurations, Jobs at a time. It calls done as each run ends, by one goroutine at a time, with the record
 // of the run or the reason why it failed. A run that fails does not keep the others from running: Each returns the
 // first failure at the end, with its run named. An error of done, or the end of ctx, stops everything and is returned.
-// Records do not depend on Jobs.
+// Records do not depend on Jobs. Runs on one log that follow one another go in turns, a step each, and share what they
+// read.
 func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, rec train.Record,
 	err error) error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -333,36 +338,55 @@ func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, re
 		stopped error // by done
 		failed  []error
 	)
+	one := func(i int, r train.Run, inputs *graph.Inputs, wait func(struct{}) bool) {
+		if ctx.Err() != nil {
+			return
+		}
+		rec, err := e.Do(ctx, r, inputs, func(p train.Progress) {
+			if e.Progress != nil {
+				e.Progress(i, p)
+			}
+			wait(struct{}{})
+		})
+		ended.Lock()
+		defer ended.Unlock()
+		e.mu.Lock()
+		if k := keyOf(r); left[k] > 1 {
+			left[k]--
+		} else {
+			delete(e.tasks, k)
+		}
+		e.mu.Unlock()
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", Name(r), err)
+			failed = append(failed, err)
+		}
+		if err := done(i, rec, err); err != nil && stopped == nil {
+			stopped = err
+			cancel()
+		}
+	}
 	group.SetLimit(max(1, e.Jobs))
-	for i, r := range runs {
+	most := min(8, 1+(len(runs)-1)/(2*max(1, e.Jobs))) // few enough to keep all jobs busy to the end
+	for from, to := 0, 0; from < len(runs); from = to {
+		for to = from + 1; to < len(runs) && to-from < most && e.together(runs[from], runs[to]); {
+			to++
+		}
 		group.Go(func() error {
-			if ctx.Err() != nil {
-				return nil
+			var inputs graph.Inputs
+			var going []func() (struct{}, bool)
+			for i := from; i < to; i++ {
+				next, _ := iter.Pull(func(yield func(struct{}) bool) { one(i, runs[i], &inputs, yield) })
+				going = append(going, next)
 			}
-			rec, err := e.Do(ctx, r, func(p train.Progress) {
-				if e.Progress != nil {
-					e.Progress(i, p)
-				}
-			})
-			ended.Lock()
-			defer ended.Unlock()
-			e.mu.Lock()
-			if k := keyOf(r); left[k] > 1 {
-				left[k]--
-			} else {
-				delete(e.tasks, k)
-			}
-			e.mu.Unlock()
-			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				return nil
-			}
-			if err != nil {
-				err = fmt.Errorf("%s: %w", Name(r), err)
-				failed = append(failed, err)
-			}
-			if err := done(i, rec, err); err != nil && stopped == nil {
-				stopped = err
-				cancel()
+			for len(going) > 0 {
+				going = slices.DeleteFunc(going, func(next func() (struct{}, bool)) bool {
+					_, more := next()
+					return !more
+				})
 			}
 			return nil
 		})
@@ -372,6 +396,12 @@ func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, re
 		failed[0] = fmt.Errorf("%d of %d runs failed, the first: %w", len(failed), len(runs), failed[0])
 	}
 	return cmp.Or(append([]error{stopped, ctx.Err()}, failed...)...)
+}
+
+// together reports that two runs learn from the same log by the same objective, step by step.
+func (e *Runner) together(r, s train.Run) bool {
+	o, err := e.Library.Objective(r.Objective)
+	return err == nil && !o.Recipe && keyOf(r) == keyOf(s) && r.Objective == s.Objective
 }
 
 // Name names a run in messages.

@@ -93,6 +93,34 @@ func TestRunner_KeepsOrderForAnyNumberOfWorkers(t *testing.T) {
 	}
 }
 
+// Runs that take turns and share minibatches and noise give the records that each gives alone.
+func TestRunner_GivesInTurnsWhatRunsGiveAlone(t *testing.T) {
+	var runs []train.Run
+	for _, objective := range []string{"theorem1", "heuristic"} {
+		for _, weight := range []string{"clip", "har", "ix"} {
+			r := grid(objective)[1]
+			r.Weight, r.Samples, r.Epochs = weight, 4, 2
+			if objective == "theorem1" {
+				r.Policy = "softmax-posterior"
+			}
+			runs = append(runs, r)
+		}
+	}
+	recs := runAll(t, &experiment.Runner{Library: library.Standard(), DataDir: data, Jobs: 1, Curves: true}, runs)
+	alone := &experiment.Runner{Library: library.Standard(), DataDir: data, Jobs: 1, Curves: true}
+	for i, r := range runs {
+		rec, err := alone.Do(context.Background(), r, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.Seconds = 0
+		want, _ := json.Marshal(rec)
+		if got, _ := json.Marshal(recs[i]); string(got) != string(want) {
+			t.Errorf("%s: %s in turns, %s alone", experiment.Name(r), got, want)
+		}
+	}
+}
+
 // A user's own objective takes part by its name; an error names its run, and
 // what finished is handed on.
 func TestRunner_TakesAnOwnObjectiveAndKeepsWhatFinished(t *testing.T) {
