@@ -133,7 +133,6 @@ func (b *bench) limits(ctx context.Context, w io.Writer, tasks []*task) error {
 					failed = err
 				}
 			}, b.budget)
-			tr.program.Close()
 			if failed != nil {
 				return failed
 			}

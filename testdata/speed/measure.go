@@ -127,7 +127,6 @@ func (b *bench) row(ctx context.Context, t *task, r row) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer tr.program.Close()
 	theirs := make([][]float64, len(allThreads))
 	for range b.rounds {
 		if err := ctx.Err(); err != nil {

@@ -306,7 +306,6 @@ func (t *task) evaluate(m method, dt tensor.Dtype, rows int, noise []float64) (o
 	if err != nil {
 		return outcome{}, err
 	}
-	defer tr.program.Close()
 	if err := tr.rows.Feed(tr.program, tr.order[:rows]); err != nil {
 		return outcome{}, err
 	}

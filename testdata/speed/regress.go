@@ -181,7 +181,6 @@ func (b *bench) regress(ctx context.Context, w io.Writer, file string, write boo
 			if err != nil {
 				return err
 			}
-			defer tr.program.Close()
 			all = append(all, both(fmt.Sprintf("step of %s, K=%d", m.name, k), func() {
 				if err := tr.step(); err != nil {
 					failed = err

@@ -94,7 +94,6 @@ func (b *bench) growth(ctx context.Context, m method, sw sweep, base shape, imag
 		if err != nil {
 			return nil, err
 		}
-		defer tr.program.Close()
 		g.Values, trainers = append(g.Values, v), append(trainers, tr)
 	}
 	micros := make([][]float64, len(trainers))
