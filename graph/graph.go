@@ -112,12 +112,17 @@ type Filler32 func(r *rand.Rand, dst []float32, threads int)
 // name as well. With its values left alone a program is a deterministic
 // function of its parameters.
 func (g *Graph) Noise(name string, fill Filler, shape ...int) Expr {
-	return g.Noise32(name, "", fill, nil, shape...)
+	return g.Noise32(name, fill, nil, shape...)
 }
 
-// Noise32 declares noise as Noise does, and fills graphs of float32 by a faster function. Noise of one kind that is not
-// empty is a function of the source alone, which graphs can share; see [Graph.Share].
-func (g *Graph) Noise32(name, kind string, fill Filler, fill32 Filler32, shape ...int) Expr {
+// Noise32 declares noise as Noise does, and fills graphs of float32 by a faster function.
+func (g *Graph) Noise32(name string, fill Filler, fill32 Filler32, shape ...int) Expr {
+	return g.NoiseOf("", name, fill, fill32, shape...)
+}
+
+// NoiseOf declares noise as Noise32 does, of a kind that is not empty: a function of the source alone, which graphs can
+// share; see [Graph.Share].
+func (g *Graph) NoiseOf(kind, name string, fill Filler, fill32 Filler32, shape ...int) Expr {
 	in, x := g.declare(name, kind, shape)
 	if in != nil {
 		in.fill, in.fill32 = fill, fill32

@@ -53,7 +53,7 @@ func (x Expr) Dropout(name string, rate float64) Expr {
 	if rate == 0 {
 		return x
 	}
-	mask := x.g.Noise32(name, "", func(r *rand.Rand, dst []float64) { drop(r, dst, rate) },
+	mask := x.g.Noise32(name, func(r *rand.Rand, dst []float64) { drop(r, dst, rate) },
 		func(r *rand.Rand, dst []float32, _ int) { drop(r, dst, rate) }, x.n.Shape()...)
 	return x.Mul(mask)
 }

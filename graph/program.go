@@ -392,3 +392,6 @@ func (p *Program) Gradient(q *Param) []float64 {
 	}
 	return nil
 }
+
+// Close does nothing; a program's memory is its own and goes with it.
+func (p *Program) Close() error { return nil }

@@ -56,7 +56,7 @@ func takeTurns(t *testing.T, shared *graph.Inputs, formulas []costOf) (all [][]f
 				g.Share(shared)
 				q := graph.NewParam("theta", tensor.Float32, values, 3, cols)
 				in := g.Input("x", rows, cols)
-				noise := g.Noise32("noise", "gaussian", graph.Gaussian, nil, rows, 3)
+				noise := g.NoiseOf("gaussian", "noise", graph.Gaussian, nil, rows, 3)
 				p, err := g.Compile(formulas[k](in, noise, func() graph.Expr { return in.MatMulT(g.Param(q)) }))
 				if err != nil {
 					t.Fatal(err)

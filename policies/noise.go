@@ -90,7 +90,7 @@ func noise(g *graph.Graph, source Noise, b, draws, dim int) graph.Expr {
 	source = cmp.Or[Noise](source, LowDiscrepancy{})
 	p := source.New(draws, dim)
 	if fast, ok := p.(FastPoints); ok {
-		return g.Noise32(NoiseName, fmt.Sprintf("%#v %d", source, draws), fast.Fill, fast.Fill32, b*draws, dim)
+		return g.NoiseOf(fmt.Sprintf("%#v %d", source, draws), NoiseName, fast.Fill, fast.Fill32, b*draws, dim)
 	}
 	return g.Noise(NoiseName, p.Fill, b*draws, dim)
 }

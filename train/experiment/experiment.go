@@ -151,8 +151,12 @@ func (e *Runner) Hash(name string) (string, error) {
 	return d.Hash, nil
 }
 
-// Do runs one configuration. progress may be nil, and inputs if the run shares none.
-func (e *Runner) Do(ctx context.Context, r train.Run, inputs *graph.Inputs, progress func(train.Progress)) (train.Record,
+// Do runs one configuration. progress may be nil.
+func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progress)) (train.Record, error) {
+	return e.do(ctx, r, nil, progress)
+}
+
+func (e *Runner) do(ctx context.Context, r train.Run, inputs *graph.Inputs, progress func(train.Progress)) (train.Record,
 	error) {
 	rec := train.Record{Run: r, Versions: train.ThisVersion(), Extensions: train.Extensions(),
 		Reward: train.None(), RewardSE: train.None(), RewardAtMean: train.None(), SampledReward: train.None(),
@@ -342,7 +346,7 @@ func (e *Runner) Each(ctx context.Context, runs []train.Run, done func(i int, re
 		if ctx.Err() != nil {
 			return
 		}
-		rec, err := e.Do(ctx, r, inputs, func(p train.Progress) {
+		rec, err := e.do(ctx, r, inputs, func(p train.Progress) {
 			if e.Progress != nil {
 				e.Progress(i, p)
 			}

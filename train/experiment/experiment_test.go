@@ -109,7 +109,7 @@ func TestRunner_GivesInTurnsWhatRunsGiveAlone(t *testing.T) {
 	recs := runAll(t, &experiment.Runner{Library: library.Standard(), DataDir: data, Jobs: 1, Curves: true}, runs)
 	alone := &experiment.Runner{Library: library.Standard(), DataDir: data, Jobs: 1, Curves: true}
 	for i, r := range runs {
-		rec, err := alone.Do(context.Background(), r, nil, nil)
+		rec, err := alone.Do(context.Background(), r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func TestExport_LearnsThePolicyOfCompare(t *testing.T) {
 		}
 	}
 
-	rec, err := e.Do(context.Background(), run, nil, nil)
+	rec, err := e.Do(context.Background(), run, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
