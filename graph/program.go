@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -14,8 +15,9 @@ import (
 
 // Program is a compiled graph: one cost, its gradients in the parameters, and
 // the named terms. Feed the inputs, Refill the noise, Run, and read. It is not
-// safe for concurrent use; programs of different graphs are independent, even
-// where they share parameters that nobody updates meanwhile.
+// safe for concurrent use. Programs of different graphs are independent, even
+// where they share parameters that nobody updates meanwhile, but not where they
+// share [Inputs].
 type Program struct {
 	g       *Graph
 	machine machine
@@ -26,6 +28,7 @@ type Program struct {
 	zeros   []*tensor.Dense // stand in for them
 	threads int
 	ran     bool
+	noise   []float64 // of fills for graphs of float32
 }
 
 // Option changes what Compile makes.
@@ -254,9 +257,10 @@ func (p *Program) refill(in *input, r *rand.Rand) {
 	case in.fill32 != nil:
 		in.fill32(r, elems[float32](in.value), p.Threads())
 	default:
-		noise := make([]float64, in.value.Shape().TotalSize())
-		in.fill(r, noise)
-		_ = put(in.value, noise)
+		n := in.value.Shape().TotalSize()
+		p.noise = slices.Grow(p.noise[:0], n)[:n]
+		in.fill(r, p.noise)
+		_ = put(in.value, p.noise)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Inputs are inputs that programs of several graphs share, which run in turns: what one of them was fed, the next one
-// need not be fed again. They share memory of what runs compute on their way, too. The zero value is ready for
+// Inputs are shared by programs of several graphs that run in turns. What one of them was fed, the next need not be
+// fed again. The programs also share the memory of what a run computes on its way. The zero value is ready for
 // [Graph.Share]. Not for concurrent use.
 type Inputs struct {
 	buffers map[string]*buffer
@@ -65,7 +65,8 @@ func roomsOf[T float](s *Inputs) func(n int) []T {
 	}
 }
 
-// RefillFrom is [Program.Refill] from a source, which only moves on where shared noise is what it would give.
+// RefillFrom draws new values for every noise node, as [Program.Refill] does. Where shared noise already holds what
+// the source would give, only the source moves on.
 func (p *Program) RefillFrom(source *rand.PCG) {
 	for _, in := range p.g.inputs {
 		switch before := *source; {

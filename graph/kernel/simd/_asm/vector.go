@@ -82,6 +82,16 @@ func hsum() {
 	VADDSS(X1, X0, X0)
 }
 
+// hmax is the maximum of y, whose lower half is x, in the first lane of x.
+func hmax(y, x, scratch Op) {
+	VEXTRACTF128(Imm(1), y, scratch)
+	VMAXPS(scratch, x, x)
+	VMOVHLPS(x, x, scratch)
+	VMAXPS(scratch, x, x)
+	VMOVSHDUP(x, scratch)
+	VMAXSS(scratch, x, x)
+}
+
 // rows loads the arguments dst, x, rows and k of a kernel of rows of k columns.
 func rows() {
 	MOVQ(arg("dst"), RDI)
