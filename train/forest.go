@@ -64,7 +64,7 @@ func pooled(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.La
 		own[a] = int32(d + a)
 	}
 	if t.numeric == nil {
-		o.Groups = append(append([][]int32{}, o.Groups...), own)
+		o.Groups, o.Sure = append(append([][]int32{}, o.Groups...), own), 1
 	}
 	got, err := regress.Boost(ctx, x, y, o)
 	if err != nil {

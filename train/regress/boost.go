@@ -26,6 +26,7 @@ type BoostOptions struct {
 	L2      float64   // λ beside the hessians of a leaf (1); negative: 0
 	Bins    int       // of a feature, at most (255)
 	Groups  [][]int32 // features that are the columns of one category: split by sets, if no row has several
+	Sure    int       // of the last groups: how many are known to tell, as the action is
 	// Fold is the held-out part of each row, below Folds: rounds are chosen by cross-validation, and trees grown
 	// on all rows. Without it Folds (5 below 20,000 rows, else 1) parts are drawn. With one part a tenth
 	// of the rows, or the rows of fold 1 where Fold is given, only say when to stop, and nothing is grown anew.

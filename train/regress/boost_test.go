@@ -292,6 +292,41 @@ func TestBoost_WeightsRowsAsIfTheyWereMore(t *testing.T) {
 }
 
 // Tags, of which a row may have several, are features of their own; a category beside them is still split by sets.
+func TestBoost_IsNotMisledByACategoryOfManyNames(t *testing.T) {
+	const n, names = 600, 100
+	r := rand.New(rand.NewPCG(1, 2))
+	step := func(x float64) float64 { return .2 + .5*float64(int(x+10)%2) } // of x in [-10, 10]
+	x, y := regress.Matrix{Width: 1 + names}, make([]float64, n)
+	var group []int32
+	for j := range names {
+		group = append(group, int32(1+j))
+	}
+	for i := range y {
+		row := make([]float64, 1+names)
+		row[0], row[1+r.IntN(names)] = 6*r.Float64()-3, 1
+		x.Data = append(x.Data, row...)
+		if r.Float64() < step(row[0]) {
+			y[i] = 1
+		}
+	}
+	off := func(o regress.BoostOptions) (sum float64) {
+		got, err := regress.Boost(context.Background(), x, y, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range scores(t, got.Forest, x) {
+			sum += math.Abs(1/(1+math.Exp(-s))-step(x.Data[i*x.Width])) / n
+		}
+		return sum
+	}
+	o := regress.BoostOptions{Depth: 4, Leaves: 12, Rate: .08, MinRows: 10, L2: 3, Groups: [][]int32{group}}
+	with := off(o)
+	o.Sure = 1
+	if sure := off(o); with > .8*sure { // as if the names were known to tell
+		t.Errorf("probabilities are off by %.3f, and by %.3f where names are taken to tell", with, sure)
+	}
+}
+
 func TestBoost_TakesAGroupOfSeveralForSingleFeatures(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 13))
 	x, y, group := mixed(r, 900, 6, 9)
