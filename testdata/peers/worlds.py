@@ -1,0 +1,765 @@
+"""Worlds whose truth is known, and logs drawn from them, for beside.py.
+
+A world is a function of a generator. It draws the world's constants and returns a sampler, a
+function of (generator, n) that returns n contexts, a data frame of columns x_*, and the mean
+reward of each action in each context, an array [n, actions]. The first line of its docstring is
+the world's row in docs/evidence/learning.md. Its name seeds its draws: a renamed world draws
+other logs.
+"""
+import zlib
+from collections import namedtuple
+
+import numpy as np
+import pandas as pd
+
+WORLDS = {}
+
+World = namedtuple("World", "make label rewards temperature weights uniform options")
+
+# log has the columns action, reward, propensity and x_*. contexts and mean are other contexts and
+# the mean rewards of their actions. logging is what the logging policy earns on them.
+Draw = namedtuple("Draw", "log contexts mean logging")
+
+
+def draw(name, seed, rows, contexts=20000):
+    """Draws a log of a world, and contexts with mean rewards to evaluate policies on.
+
+    The logging policy is a softmax of weights[0] times the standardised mean rewards and
+    weights[1] times noise by action, mixed with the uniform policy. The same name, seed and rows
+    draw the same log, whatever the number of contexts.
+    """
+    world = WORLDS[name]
+    code = zlib.crc32(name.encode())
+    structure = np.random.default_rng([code, seed, 7])
+    sample = world.make(structure)
+    rng = np.random.default_rng([seed, rows, code])
+    x, mean = sample(rng, rows)
+    actions = mean.shape[1]
+    noise = structure.normal(0, 1, actions)
+
+    def propensities(m):
+        score = (m - mean.mean()) / mean.std()
+        z = world.temperature * (world.weights[0] * score + world.weights[1] * noise)
+        return (1 - world.uniform) * softmax(z) + world.uniform / actions
+
+    p = propensities(mean)
+    action = (p.cumsum(1) < rng.random(rows)[:, None]).sum(1).clip(0, actions - 1)
+    each = np.arange(rows)
+    log = x.copy()
+    log.insert(0, "action", words("a", action))
+    log.insert(1, "reward", world.rewards(rng, mean[each, action]))
+    log.insert(2, "propensity", p[each, action])
+    t, truth = sample(np.random.default_rng([seed, 99]), contexts)
+    return Draw(log, t, truth, (propensities(truth) * truth).sum(1).mean())
+
+
+def logistic(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def softmax(z):
+    e = np.exp(z - z.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def words(prefix, codes):
+    return [f"{prefix}{i}" for i in codes]
+
+
+def columns(z, prefix="x_"):
+    return {f"{prefix}{j}": z[:, j] for j in range(z.shape[1])}
+
+
+# Rewards: functions of a generator and the mean rewards of the actions that were played.
+
+def bernoulli(rng, mean):
+    return (rng.random(len(mean)) < mean) * 1.0
+
+
+def beta(rng, mean):
+    return rng.beta(mean * 4, (1 - mean) * 4).round(4)
+
+
+def mostly_zero(rng, mean):
+    """Seven in ten rewards are 0, the others beta."""
+    some, m = rng.random(len(mean)) < .3, mean / .3
+    return np.where(some, rng.beta(np.maximum(m, .01) * 2, np.maximum(1 - m, .01) * 2), 0).round(4)
+
+
+def lognormal(rng, mean):
+    return np.minimum(mean * np.exp(.6 * rng.normal(size=len(mean)) - .18), 1).round(6)
+
+
+def exact(rng, mean):
+    return mean.round(4)
+
+
+def stars(rng, mean):
+    """One to five stars, as 0 to 1."""
+    return rng.binomial(4, mean) / 4
+
+
+def signs(rng, mean):
+    return np.where(rng.random(len(mean)) < (mean + 1) / 2, 1., -1.)
+
+
+def world(rewards=bernoulli, temperature=1.0, weights=(.4, .4), uniform=.3, options=()):
+    """Adds a world to WORLDS, with how it is logged and the options that `opl train` needs."""
+    def add(make):
+        label = make.__doc__.splitlines()[0]
+        WORLDS[make.__name__] = World(make, label, rewards, temperature, weights, uniform, options)
+        return make
+    return add
+
+
+# The worlds of "Codes, and rewards between 0 and 1".
+
+@world()
+def hicard(rng):
+    """a code of 150 values, as words"""
+    effects = rng.normal(0, 1, (150, 5))
+    popularity = rng.dirichlet(np.ones(150) * .7)
+
+    def sample(rng, n):
+        code = rng.choice(150, n, p=popularity)
+        x = {"x_code": words("c", code)}
+        for j in range(4):
+            x[f"x_n{j}"] = rng.normal(size=n)
+        return pd.DataFrame(x), logistic(-.5 + effects[code])
+    return sample
+
+
+@world()
+def mixcat(rng):
+    """slopes by category"""
+    slopes = rng.normal(0, 1.2, (6, 4))
+    intercepts = rng.normal(0, .3, 4)
+
+    def sample(rng, n):
+        city = rng.integers(0, 6, n)
+        age = rng.normal(50, 20, n)
+        x = {"x_city": words("t", city), "x_age": age.round(1),
+             "x_z": rng.normal(size=n), "x_w": rng.exponential(size=n)}
+        return pd.DataFrame(x), logistic(intercepts + slopes[city] * ((age - 50) / 20)[:, None])
+    return sample
+
+
+@world()
+def xor(rng):
+    """the sign of a product"""
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        q = np.sign(z[:, 0] * z[:, 1])
+        mean = np.stack([.45 + .25 * q, .45 - .25 * q, .5 + 0 * q], 1)
+        return pd.DataFrame(columns(z)), mean
+    return sample
+
+
+@world(rewards=mostly_zero)
+def revenue(rng):
+    """amounts that are mostly 0"""
+    slopes = rng.normal(0, .6, (8, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        return pd.DataFrame(columns(z)), .3 * logistic(-1 + z @ slopes)
+    return sample
+
+
+@world(rewards=beta)
+def gauss(rng):
+    """beta rewards, linear"""
+    slopes = rng.normal(0, .5, (6, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        return pd.DataFrame(columns(z)), np.clip(.5 + .12 * (z @ slopes), .05, .95)
+    return sample
+
+
+@world()
+def sparse(rng):
+    """100 features that are mostly 0, ten matter"""
+    slopes = np.zeros((100, 4))
+    slopes[:10] = rng.normal(0, 2.5, (10, 4))
+
+    def sample(rng, n):
+        z = (rng.random((n, 100)) < .06) * 1
+        return pd.DataFrame(columns(z)), logistic(-.6 + z @ slopes)
+    return sample
+
+
+@world(temperature=12, weights=(.3, .5), uniform=.08)
+def confounded(rng):
+    """a nearly deterministic logging policy"""
+    slopes = rng.normal(0, .8, (6, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        return pd.DataFrame(columns(z)), logistic(-.3 + z @ slopes)
+    return sample
+
+
+@world()
+def corr(rng):
+    """20 features of three factors"""
+    loadings = rng.normal(0, 1, (3, 20))
+    slopes = rng.normal(0, .9, (3, 4))
+
+    def sample(rng, n):
+        u = rng.normal(size=(n, 3))
+        z = u @ loadings + .5 * rng.normal(size=(n, 20))
+        return pd.DataFrame(columns(z)), logistic(-.3 + u @ slopes)
+    return sample
+
+
+@world()
+def manyshared(rng):
+    """40 actions of rank two"""
+    actions = rng.normal(0, 1, (2, 40))
+    slopes = rng.normal(0, .9, (5, 2))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 5))
+        return pd.DataFrame(columns(z)), logistic(-1 + (z @ slopes) @ actions * .6)
+    return sample
+
+
+@world()
+def dose(rng):
+    """doses
+
+    Six in order. The best one grows with the weight, and women tolerate large ones better.
+    """
+    doses = np.arange(6)
+
+    def sample(rng, n):
+        weight = rng.uniform(0, 100, n)
+        woman = rng.integers(0, 2, n)
+        right = weight / 100 * 5
+        mean = .6 - .09 * np.abs(doses - right[:, None]) + .08 * woman[:, None] * (doses > 2)
+        x = {"x_weight": weight.round(1), "x_sex": np.where(woman, "f", "m"),
+             "x_n1": rng.normal(size=n), "x_n2": rng.normal(size=n)}
+        return pd.DataFrame(x), np.clip(mean, .05, .95)
+    return sample
+
+
+@world()
+def heavy(rng):
+    """Cauchy features"""
+    slopes = rng.normal(0, 1.0, (6, 4))
+
+    def sample(rng, n):
+        z = rng.standard_t(1, size=(n, 6))
+        x = {f"x_{j}": z[:, j] * 10**j for j in range(6)}
+        return pd.DataFrame(x), logistic(-.3 + np.tanh(z) @ slopes)
+    return sample
+
+
+@world()
+def hours(rng):
+    """hour and weekday
+
+    Effects of hours are smooth around the clock.
+    """
+    raw = rng.normal(0, 1, (24, 4))
+    kernel = np.array([.2, .5, 1, .5, .2]) / 1.2
+    around = np.concatenate([raw[-2:], raw, raw[:2]])
+    hourly = np.stack([np.convolve(around[:, a], kernel, "valid") for a in range(4)], 1)
+    daily = rng.normal(0, .4, (7, 4))
+
+    def sample(rng, n):
+        hour = rng.integers(0, 24, n)
+        day = rng.integers(0, 7, n)
+        x = {"x_hour": hour, "x_weekday": day,
+             "x_a": rng.normal(size=n), "x_b": rng.integers(0, 5, n)}
+        return pd.DataFrame(x), logistic(-.3 + hourly[hour] + daily[day])
+    return sample
+
+
+@world()
+def smallgain(rng):
+    """features that hardly matter"""
+    intercepts = np.array([.35, .4, .45, .5, .42])
+    slopes = rng.normal(0, .02, (6, 5))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        return pd.DataFrame(columns(z)), np.clip(intercepts + z @ slopes, .01, .99)
+    return sample
+
+
+@world()
+def rare(rng):
+    """rewards of 1 in 20"""
+    slopes = rng.normal(0, .5, (6, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        return pd.DataFrame(columns(z)), logistic(-4 + z @ slopes)
+    return sample
+
+
+@world()
+def segments(rng):
+    """20 actions, ten segments"""
+    effects = rng.normal(0, .8, (10, 20))
+    intercepts = rng.normal(0, .5, 20)
+
+    def sample(rng, n):
+        segment = rng.integers(0, 10, n)
+        x = {"x_seg": words("s", segment), "x_a": rng.normal(size=n), "x_b": rng.normal(size=n)}
+        return pd.DataFrame(x), logistic(-.8 + intercepts + effects[segment])
+    return sample
+
+
+@world()
+def stores(rng):
+    """30 stores, by their numbers"""
+    effects = rng.normal(0, 1, (30, 4))
+
+    def sample(rng, n):
+        store = rng.integers(0, 30, n)
+        x = {"x_store": store + 101, "x_a": rng.normal(size=n), "x_b": rng.normal(size=n)}
+        return pd.DataFrame(x), logistic(-.5 + effects[store])
+    return sample
+
+
+@world(rewards=signs, options=("--reward-min", "-1"))
+def negative(rng):
+    """rewards of -1 and 1"""
+    slopes = rng.normal(0, .8, (6, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        return pd.DataFrame(columns(z)), np.tanh(z @ slopes * .5)
+    return sample
+
+
+@world()
+def radial(rng):
+    """distance from a point"""
+    def sample(rng, n):
+        z = rng.normal(size=(n, 5))
+        q = np.tanh(z[:, 0]**2 + z[:, 1]**2 - 1.4)
+        mean = np.stack([.45 + .25 * q, .45 - .25 * q, .45 + .1 * z[:, 2].clip(-2, 2)], 1)
+        return pd.DataFrame(columns(z * 7 + 3)), mean
+    return sample
+
+
+@world()
+def net(rng):
+    """a random network"""
+    inner = rng.normal(0, 1, (8, 16))
+    outer = rng.normal(0, 1, (16, 5))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        return pd.DataFrame(columns(z)), logistic(-.4 + np.tanh(z @ inner * .6) @ outer * .7)
+    return sample
+
+
+@world()
+def funnel(rng):
+    """frequent and rare channels, missing income"""
+    effects = rng.normal(0, .9, (12, 4))
+    popularity = np.array([.5, .2, .1, .05, .04, .03, .02, .02, .01, .01, .01, .01])
+    slopes = rng.normal(0, .5, (3, 4))
+    missing_effects = rng.normal(0, .6, 4)
+
+    def sample(rng, n):
+        channel = rng.choice(12, n, p=popularity)
+        z = rng.normal(size=(n, 3))
+        missing = rng.random(n) < .3
+        income = np.exp(10 + z[:, 0]).round()
+        x = {"x_channel": words("ch", channel), "x_income": np.where(missing, np.nan, income),
+             "x_days": (z[:, 1] * 300 + 900).round(), "x_c": z[:, 2],
+             "x_new": np.where(rng.random(n) < .5, "yes", "no")}
+        z[missing, 0] = 0
+        odds = -.6 + effects[channel] + z @ slopes + missing[:, None] * missing_effects
+        return pd.DataFrame(x), logistic(odds)
+    return sample
+
+
+@world(rewards=beta)
+def crules(rng):
+    """beta rewards, rules
+
+    Each action has a table of three conditions.
+    """
+    features = rng.integers(0, 6, (4, 3))
+    thresholds = rng.normal(0, .5, (4, 3))
+    values = rng.uniform(.2, .7, (4, 2, 2, 2))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        mean = np.zeros((n, 4))
+        for a in range(4):
+            i, j, k = ((z[:, features[a]] > thresholds[a]) * 1).T
+            mean[:, a] = values[a, i, j, k]
+        return pd.DataFrame(columns(z)), mean
+    return sample
+
+
+@world(rewards=beta)
+def cpeaks(rng):
+    """beta rewards, peaks"""
+    peaks = rng.uniform(-1.5, 1.5, (2, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 5))
+        mean = (.3 + .25 * np.exp(-(z[:, :1] - peaks[0])**2)
+                + .2 * np.exp(-(z[:, 1:2] - peaks[1])**2))
+        return pd.DataFrame(columns(z)), mean
+    return sample
+
+
+@world(rewards=exact)
+def exactc(rng):
+    """rewards without noise, linear"""
+    slopes = rng.normal(0, .5, (6, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        mean = .5 + .1 * (z @ slopes) + .05 * z[:, :1] * np.arange(4)
+        return pd.DataFrame(columns(z)), np.clip(mean, .02, .98)
+    return sample
+
+
+@world(rewards=stars)
+def ratings(rng):
+    """five stars"""
+    slopes = rng.normal(0, .4, (5, 6))
+    effects = rng.normal(0, .5, (8, 6))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 5))
+        genre = rng.integers(0, 8, n)
+        x = {**columns(z), "x_genre": words("g", genre)}
+        return pd.DataFrame(x), logistic(.3 + z @ slopes + effects[genre])
+    return sample
+
+
+@world()
+def storescat(rng):
+    """30 stores, as words"""
+    effects = rng.normal(0, 1, (30, 4))
+
+    def sample(rng, n):
+        store = rng.integers(0, 30, n)
+        x = {"x_store": words("s", store), "x_a": rng.normal(size=n), "x_b": rng.normal(size=n)}
+        return pd.DataFrame(x), logistic(-.5 + effects[store])
+    return sample
+
+
+@world()
+def likert(rng):
+    """ten answers of seven points, linear"""
+    slopes = rng.normal(0, .4, (10, 4))
+
+    def sample(rng, n):
+        answers = rng.integers(1, 8, (n, 10))
+        return pd.DataFrame(columns(answers, "x_q")), logistic(-.3 + ((answers - 4) / 2) @ slopes)
+    return sample
+
+
+@world()
+def counts(rng):
+    """counts (Poisson), linear in their logarithms"""
+    slopes = rng.normal(0, .5, (6, 4))
+    rates = [.5, 1, 3, 5, 10, 20]
+
+    def sample(rng, n):
+        count = rng.poisson(rates, (n, 6))
+        odds = -.3 + np.log1p(count) @ slopes - np.log1p(rates) @ slopes
+        return pd.DataFrame(columns(count, "x_q")), logistic(odds)
+    return sample
+
+
+@world()
+def weeks(rng):
+    """week, weekday, age"""
+    weekly = np.cumsum(rng.normal(0, .5, (53, 5)), 0)
+    weekly -= weekly.mean(0)
+    daily = rng.normal(0, .5, (7, 5))
+
+    def sample(rng, n):
+        week = rng.integers(1, 54, n)
+        day = rng.integers(0, 7, n)
+        x = {"x_week": week, "x_dow": day, "x_age": rng.integers(18, 80, n)}
+        return pd.DataFrame(x), logistic(-.5 + .7 * weekly[week - 1] + daily[day])
+    return sample
+
+
+@world(rewards=lognormal)
+def cents(rng):
+    """lognormal amounts of a hundredth"""
+    slopes = rng.normal(0, .5, (6, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        return pd.DataFrame(columns(z)), .01 * np.exp((z @ slopes).clip(-2, 2))
+    return sample
+
+
+# The worlds of "Sixteen more worlds".
+
+@world()
+def uplift(rng):
+    """two actions: large shared effects, small differences"""
+    slopes = rng.normal(0, .9, 8)
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        segment = rng.integers(0, 4, n)
+        shared = z @ slopes * .6
+        difference = .35 * z[:, 0] + np.array([.3, -.3, .1, -.1])[segment]
+        x = {**columns(z), "x_seg": words("s", segment)}
+        odds = np.stack([-.5 + shared, -.5 + shared + difference], 1)
+        return pd.DataFrame(x), logistic(odds)
+    return sample
+
+
+@world()
+def ratio(rng):
+    """a price over an income"""
+    rng.normal(0, .3, 3)  # keeps the noise of the logging policy, which is drawn next
+
+    def sample(rng, n):
+        price = np.exp(rng.normal(3, .8, n))
+        income = np.exp(rng.normal(3.2, .8, n))
+        z = rng.normal(size=n)
+        q = np.log(price / income)
+        mean = np.stack([.6 * logistic(-2 * q) + .1, .6 * logistic(2 * q) + .1,
+                         .42 + 0 * q + .05 * np.tanh(z)], 1)
+        x = {"x_price": price.round(2), "x_income": income.round(2), "x_z": z}
+        return pd.DataFrame(x), mean
+    return sample
+
+
+@world()
+def zipfcat(rng):
+    """a category of 2,000 values (Zipf)"""
+    effects = rng.normal(0, 1, (2000, 4))
+    popularity = 1 / np.arange(1, 2001)**.9
+    popularity /= popularity.sum()
+    slopes = rng.normal(0, .4, (3, 4))
+
+    def sample(rng, n):
+        item = rng.choice(2000, n, p=popularity)
+        z = rng.normal(size=(n, 3))
+        x = {"x_item": words("i", item), **columns(z)}
+        return pd.DataFrame(x), logistic(-.4 + effects[item] * .8 + z @ slopes)
+    return sample
+
+
+@world()
+def twocats(rng):
+    """two categories of 40 and 30 values, and their product"""
+    u = rng.normal(0, .9, (40, 2, 5))
+    v = rng.normal(0, .9, (30, 2, 5))
+
+    def sample(rng, n):
+        a = rng.integers(0, 40, n)
+        b = rng.integers(0, 30, n)
+        x = {"x_a": words("a", a), "x_b": words("b", b), "x_n": rng.normal(size=n)}
+        odds = -.5 + .7 * (u[a, 0] + v[b, 0]) + .5 * u[a, 1] * v[b, 1]
+        return pd.DataFrame(x), logistic(odds)
+    return sample
+
+
+@world()
+def ands(rng):
+    """rules of three conditions"""
+    def sample(rng, n):
+        z = rng.uniform(size=(n, 8))
+        group = rng.integers(0, 3, n)
+        mean = np.full((n, 4), .3)
+        mean[:, 0] += .35 * ((z[:, 0] > .4) & (z[:, 1] > .4) & (group != 1))
+        mean[:, 1] += .35 * ((z[:, 0] < .5) & (z[:, 2] < .6))
+        mean[:, 2] += .3 * ((group == 1) & (z[:, 3] > .3))
+        mean[:, 3] += .12
+        x = {**columns(z.round(3)), "x_g": np.array(["u", "v", "w"])[group]}
+        return pd.DataFrame(x), mean
+    return sample
+
+
+@world()
+def hundred(rng):
+    """100 actions, six segments"""
+    effects = rng.normal(0, .7, (6, 100))
+    intercepts = rng.normal(0, .5, 100)
+    slopes = rng.normal(0, .3, (3, 100))
+
+    def sample(rng, n):
+        segment = rng.integers(0, 6, n)
+        z = rng.normal(size=(n, 3))
+        x = {"x_c": words("c", segment), **columns(z)}
+        return pd.DataFrame(x), logistic(-1.5 + intercepts + effects[segment] + z @ slopes)
+    return sample
+
+
+@world()
+def minutes(rng):
+    """the minute of the day, two peaks an action"""
+    peaks = rng.uniform(0, 1440, (4, 2))
+
+    def sample(rng, n):
+        minute = rng.integers(0, 1440, n)
+        distance = np.abs(minute[:, None, None] - peaks)
+        distance = np.minimum(distance, 1440 - distance)
+        mean = .25 + .5 * np.exp(-(distance / 90.)**2).max(2)
+        x = {"x_minute": minute, "x_z": rng.normal(size=n), "x_w": rng.normal(size=n)}
+        return pd.DataFrame(x), mean
+    return sample
+
+
+@world()
+def stamps(rng):
+    """a time in seconds with a trend"""
+    slopes = rng.normal(0, .8, (3, 3))
+    trends = rng.normal(0, 1.2, 3)
+    start, length = 1.7e9, 86400 * 120
+
+    def sample(rng, n):
+        time = start + rng.integers(0, length, n)
+        u = (time - start) / length
+        z = rng.normal(size=(n, 3))
+        x = {"x_time": time.astype(np.int64), "x_hour": (time // 3600 % 24).astype(int),
+             **columns(z)}
+        return pd.DataFrame(x), logistic(-.4 + z @ slopes + np.outer(2 * u - 1, trends))
+    return sample
+
+
+@world()
+def flags(rng):
+    """40 answers yes, no, unknown; eight matter"""
+    effects = rng.normal(0, 1, (8, 3, 4))
+
+    def sample(rng, n):
+        answers = rng.choice(3, (n, 40), p=[.5, .35, .15])
+        total = sum(effects[j][answers[:, j]] for j in range(8))
+        texts = np.array(["yes", "no", "unknown"])[answers]
+        return pd.DataFrame(columns(texts, "x_q")), logistic(-.6 + total * .5)
+    return sample
+
+
+@world()
+def copies(rng):
+    """four features, five noisy copies of each"""
+    slopes = rng.normal(0, .9, (4, 4))
+    noise = [0, 0, .1, .3, .6]
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 4))
+        x = {}
+        for j in range(4):
+            for c in range(5):
+                scale = 10**(c - 2)
+                x[f"x_{j}_{c}"] = z[:, j] * scale + noise[c] * scale * rng.normal(size=n) + c * 100
+        return pd.DataFrame(x), logistic(-.4 + z @ slopes)
+    return sample
+
+
+@world()
+def mnar(rng):
+    """60 % missing, by their value"""
+    slopes = rng.normal(0, .9, (6, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        seen = np.where(rng.random((n, 6)) < logistic(.5 + 1.2 * z), np.nan, z)
+        return pd.DataFrame(columns(seen)), logistic(-.4 + z @ slopes)
+    return sample
+
+
+@world()
+def geo(rng):
+    """the nearest of eight places"""
+    places = rng.uniform(0, 1, (8, 2))
+    means = rng.uniform(.15, .75, (8, 4))
+
+    def sample(rng, n):
+        at = rng.uniform(size=(n, 2))
+        nearest = ((at[:, None] - places)**2).sum(2).argmin(1)
+        x = {"x_lat": 45 + 5 * at[:, 0], "x_lon": 5 + 8 * at[:, 1], "x_z": rng.normal(size=n)}
+        return pd.DataFrame(x), means[nearest]
+    return sample
+
+
+@world()
+def nearly(rng):
+    """rewards of 19 in 20"""
+    slopes = rng.normal(0, .7, (6, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        return pd.DataFrame(columns(z)), logistic(2.5 + z @ slopes)
+    return sample
+
+
+@world(temperature=5, uniform=.05)
+def tiny(rng):
+    """ten actions, small propensities"""
+    slopes = rng.normal(0, .7, (6, 10))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        return pd.DataFrame(columns(z)), logistic(-1 + z @ slopes)
+    return sample
+
+
+@world()
+def zeros(rng):
+    """counts that are mostly 0
+
+    Their logarithms have effects, and whether they are 0.
+    """
+    slopes = rng.normal(0, .5, (6, 4))
+    positive = rng.normal(0, .7, (6, 4))
+
+    def sample(rng, n):
+        v = np.where(rng.random((n, 6)) < .6, 0, np.exp(rng.normal(2, 1.5, (n, 6)))).round()
+        odds = -.5 + (np.log1p(v) - 1) @ slopes * .6 + (v > 0) @ positive * .6 - .5
+        return pd.DataFrame(columns(v)), logistic(odds)
+    return sample
+
+
+@world()
+def steps10(rng):
+    """ten discounts in order"""
+    right = rng.uniform(1, 8, 5)
+    steps = np.arange(10)
+
+    def sample(rng, n):
+        segment = rng.integers(0, 5, n)
+        income = rng.normal(size=n)
+        best = right[segment] + 1.2 * income
+        mean = .7 - .02 * (steps - best[:, None])**2 - .01 * steps
+        x = {"x_seg": words("s", segment), "x_income": np.exp(10 + income).round(),
+             "x_z": rng.normal(size=n)}
+        return pd.DataFrame(x), np.clip(mean, .05, .95)
+    return sample
+
+
+# Worlds in which no feature has an effect.
+
+@world()
+def null(rng):
+    """no effects at all"""
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        return pd.DataFrame(columns(z)), np.full((n, 5), .3) + 1e-9 * z[:, :1]
+    return sample
+
+
+@world()
+def null2(rng):
+    """no effects of features, small ones of actions"""
+    means = rng.uniform(.26, .34, 5)
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        x = {**columns(z), "x_c": words("c", rng.integers(0, 4, n))}
+        return pd.DataFrame(x), np.tile(means, (n, 1)) + 1e-9 * z[:, :1]
+    return sample
