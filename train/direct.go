@@ -277,7 +277,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	if len(d.tuned) == 0 {
 		return fmt.Errorf("train: too few rows, or too many features, for the learners that may be used")
 	}
-	if len(exclusive) > 0 && d.tuned[0].name == linearName {
+	if len(exclusive) > 0 {
 		if logits, err = d.crossExclusive(ctx, t, rows, y, logits, exclusive); err != nil {
 			return err
 		}
@@ -317,28 +317,28 @@ func (d *Direct) cross(ctx context.Context, t *table, rows []int, logits [][]flo
 	})
 }
 
-// crossExclusive takes kinds of exclusive scores into use if the first of them has less held-out log-loss than the first
-// of all kinds, by what the sum of rewards says against them.
+// crossExclusive takes kinds of exclusive scores into use if held-out rows have less log-loss with them than without, by
+// what the sum of rewards says against them.
 func (d *Direct) crossExclusive(ctx context.Context, t *table, rows []int, y []float64, logits [][]float64,
 	of []kind) ([][]float64, error) {
 	before := len(d.tuned)
-	all, err := d.cross(ctx, t, rows, logits, of[:1])
-	if err != nil || len(all) == before {
-		return logits, err
-	}
-	_, without, err := stack(ctx, all, []int{0}, y)
+	all, err := d.cross(ctx, t, rows, logits, of)
 	if err != nil {
 		return nil, err
 	}
-	_, with, err := stack(ctx, all, []int{before}, y)
+	_, without, err := stack(ctx, logits, logs.Every(before), y)
 	if err != nil {
 		return nil, err
 	}
-	if !(with < without+t.oneRight) {
-		d.tuned = d.tuned[:before]
-		return logits, nil
+	_, with, err := stack(ctx, all, logs.Every(len(all)), y)
+	if err != nil {
+		return nil, err
 	}
-	return d.cross(ctx, t, rows, all, of[1:])
+	if with+needless < without+t.oneRight {
+		return all, nil
+	}
+	d.tuned = d.tuned[:before]
+	return logits, nil
 }
 
 // cross tunes a kind that is not yet, and returns the scores of the logged actions by folds that it did not learn from.

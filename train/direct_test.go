@@ -89,6 +89,18 @@ func TestDirect_TakesExclusiveScoresWhereOneActionIsRight(t *testing.T) {
 		reward    func(x []float64, a int) float64
 	}{
 		{"one is right", true, oneRight(func(x []float64, a int) float64 { return 3 * x[a] })},
+		{"one is right, seldom by lines", true, oneRight(func(x []float64, a int) float64 {
+			right := 0 // trees see it, regressions without products do not
+			if x[0]*x[1] > .8 {
+				right = 1
+			} else if x[2]*x[3] > .8 {
+				right = 2
+			}
+			if a == right {
+				return 3
+			}
+			return 0
+		})},
 		{"alike", false, func(x []float64, a int) float64 { return sigmoid(x[0] + .5*x[a]) }},
 		{"all may be", false, func(x []float64, a int) float64 { return sigmoid(1.5 * x[a]) }},
 		{"one on average", false, func(x []float64, a int) float64 { return 1./3 + .3*math.Tanh(2*x[0]) }},
