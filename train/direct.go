@@ -55,8 +55,8 @@ type kind struct {
 	scales      string // the kind whose tuning it shares; "": none
 	// fits says whether it is of use for a table.
 	fits func(t *table) bool
-	// tune chooses what fit needs; nil: nothing.
-	tune func(ctx context.Context, t *table, rows []int) (*tuning, error)
+	// tune chooses what fit needs, or adapts what was chosen (p) to some of the rows; nil: fit needs nothing.
+	tune func(ctx context.Context, t *table, rows []int, p *tuning) (*tuning, error)
 	// fit learns from rows the layers that give the scores [K].
 	fit func(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error)
 }
@@ -64,6 +64,7 @@ type kind struct {
 // tuning is how contexts are expanded, and how large the coefficients of what comes out are.
 type tuning struct {
 	before []features.Layer
+	strata []int // of what comes out
 	scales regress.Scales
 	waves  *regress.Waves
 }
@@ -92,6 +93,8 @@ const (
 	mostTuning    = 10_000  // rows that scales and weights are chosen on
 	mostOutputs   = 1 << 14 // elements of θ [K×MK] of a mixture
 	mostScaling   = 1 << 22 // numbers that scales are learned from
+	mostAgain     = 1_000   // rows of which each fold has scales of its own: of few rows they know much of the rest
+	scaledAgain   = 2       // updates of them
 	mostProducts  = 600
 	knots         = 20  // of a number, at most, in pieces
 	leastCodes    = 9   // values of a number that may be a code; pieces tell fewer apart
@@ -344,7 +347,7 @@ func (d *Direct) crossExclusive(ctx context.Context, t *table, rows []int, y []f
 // cross tunes a kind that is not yet, and returns the scores of the logged actions by folds that it did not learn from.
 func (t *table) cross(ctx context.Context, of kind, p *tuning, rows []int) (_ *tuning, logits []float64, err error) {
 	if of.tune != nil && p == nil {
-		if p, err = of.tune(ctx, t, rows); err != nil {
+		if p, err = of.tune(ctx, t, rows, nil); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -370,7 +373,14 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 		if len(learn) == 0 {
 			learn = rows
 		}
-		layers, err := of.fit(ctx, t, learn, p)
+		own := p
+		if of.tune != nil && len(rows) <= mostAgain {
+			var err error
+			if own, err = of.tune(ctx, t, learn, p); err != nil {
+				return err
+			}
+		}
+		layers, err := of.fit(ctx, t, learn, own)
 		if err != nil {
 			return err
 		}
@@ -504,22 +514,27 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		}
 		return &regress.Hierarchy{X: h, Group: group, Groups: t.k, Threads: t.threads}, y, nil
 	}
-	tune := func(ctx context.Context, t *table, rows []int) (*tuning, error) {
-		var p tuning
-		strata := t.strata()
-		if expand != nil {
-			p.before, strata = expand(t, rows)
+	tune := func(ctx context.Context, t *table, rows []int, of *tuning) (*tuning, error) {
+		p := tuning{strata: t.strata()}
+		if of != nil {
+			p = *of
+		} else if expand != nil {
+			p.before, p.strata = expand(t, rows)
 		}
-		h, y, err := hierarchy(t, evenly(rows, mostScaling/max(1, len(strata))), p.before)
+		h, y, err := hierarchy(t, evenly(rows, mostScaling/max(1, len(p.strata))), p.before)
 		if err != nil {
 			return nil, err
 		}
 		last := 0
-		for _, s := range strata { // features, their pieces, values, products
+		for _, s := range p.strata { // features, their pieces, values, products
 			h.Family, last = append(h.Family, min(s/t.x.Width, 3)), max(last, s+1)
 		}
-		h.Stratum, h.Family = append(strata, last), append(h.Family, 4)
-		p.scales, err = h.Scales(ctx, y)
+		h.Stratum, h.Family = append(slices.Clone(p.strata), last), append(h.Family, 4)
+		if of != nil {
+			p.scales, err = h.Again(ctx, y, p.scales, scaledAgain)
+		} else {
+			p.scales, err = h.Scales(ctx, y)
+		}
 		return &p, err
 	}
 	fit := func(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error) {

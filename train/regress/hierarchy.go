@@ -57,18 +57,24 @@ const (
 //
 //	φ = Σ(y_i − m_{g_i})² / Σm_{g_i}(1 − m_{g_i})
 func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
+	s := Scales{Shared: make([]float64, h.X.Width), Own: make([]float64, h.X.Width)}
+	for j := range s.Own {
+		s.Shared[j], s.Own[j] = .3, .3
+	}
+	s.Shared[h.X.Width-1] = freeScale
+	return h.Again(ctx, y, s, scaleRounds)
+}
+
+// Again fits the standard deviations in at most so many updates from others, such as those of more rows.
+func (h *Hierarchy) Again(ctx context.Context, y []float64, from Scales, rounds int) (Scales, error) {
 	m := h.X.Width
 	if len(h.Stratum) != m || len(h.Group) != len(y) || h.X.Len() != len(y) {
 		return Scales{}, fmt.Errorf("regress: %d strata of %d columns, %d groups and %d rows for %d rewards",
 			len(h.Stratum), m, len(h.Group), h.X.Len(), len(y))
 	}
-	s := Scales{make([]float64, m), make([]float64, m), h.dispersion(y)}
-	for j := range m {
-		s.Shared[j], s.Own[j] = .3, .3
-	}
-	s.Shared[m-1] = freeScale
+	s := Scales{slices.Clone(from.Shared), slices.Clone(from.Own), h.dispersion(y)}
 	var theta []float64
-	for range scaleRounds {
+	for range rounds {
 		var err error
 		if theta, err = h.fit(ctx, y, s, theta, 10); err != nil {
 			return s, err
