@@ -306,10 +306,18 @@ func TestDocs_ShowCodeThatIsBuilt(t *testing.T) {
 	}
 }
 
-// TestDocsLinks: every file that pages link to is there, and every heading.
+// TestDocsLinks: every file that pages link to is there, and every heading, once.
 func TestDocsLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
+	heading := regexp.MustCompile(`(?m)^##+ .*$`)
 	for _, page := range pages(t, "CONTRIBUTING.md", "CHANGELOG.md") {
+		seen := map[string]bool{}
+		for _, h := range heading.FindAllString(readPage(t, page), -1) {
+			if seen[h] {
+				t.Errorf("%s has two sections %s", page, h)
+			}
+			seen[h] = true
+		}
 		for _, m := range link.FindAllStringSubmatch(readPage(t, page), -1) {
 			to := page
 			if m[1] != "" {
