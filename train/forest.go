@@ -11,6 +11,9 @@ import (
 // mostGrown are the numbers that trees are grown from: of large tables some rows are left out.
 const mostGrown = 1 << 22
 
+// fewBins are the bins of all features that fit into a processor's cache: of wide tables of few rows each has fewer.
+const fewBins = 1 << 14
+
 // trees learns boosted trees of each action, from the rows that played it.
 func trees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 	o := t.boosting(rows)
@@ -88,7 +91,7 @@ func (t *table) of(rows []int) (x regress.Matrix, action []int32, y []float64) {
 // one part of the rest, else it is chosen by folds and trees are grown on all rows.
 func (t *table) boosting(rows []int) regress.BoostOptions {
 	o := regress.BoostOptions{Groups: t.groups, Threads: t.threads, Depth: 4, Leaves: 12,
-		Rate: .08, Rounds: 300, MinRows: 10, L2: 3}
+		Rate: .08, Rounds: 300, MinRows: 10, L2: 3, Bins: min(255, max(32, len(rows)/100, fewBins/max(1, t.x.Width)))}
 	if len(rows) < len(t.y) {
 		o.Folds = 1
 	} else if len(rows) < 20_000 {

@@ -219,25 +219,33 @@ func (g *grower) find(c int, hist []cell, sum cell) (best split) {
 	if int(sum.n) < 2*g.o.MinRows {
 		return best
 	}
-	whole := sum.g * sum.g / (sum.h + g.o.L2)
-	least := 1e-10 * sum.h
+	min, l2 := float64(g.o.MinRows), g.o.L2
+	whole := sum.g * sum.g / (sum.h + l2)
+	bound := whole + 1e-10*sum.h
 	try := func(left cell) bool {
-		h := sum.h - left.h
-		if int(left.n) < g.o.MinRows || int(sum.n-left.n) < g.o.MinRows || left.h < leastHessian || h < leastHessian {
+		h, r := sum.h-left.h, sum.g-left.g
+		if left.n < min || sum.n-left.n < min || left.h < leastHessian || h < leastHessian {
 			return false
 		}
-		r := sum.g - left.g
-		gain := left.g*left.g/(left.h+g.o.L2) + r*r/(h+g.o.L2) - whole
-		if !(gain > best.gain && gain > least) {
+		a, b := left.h+l2, h+l2
+		both := left.g*left.g*b + r*r*a
+		if !(both > bound*(a*b)) { // most are not, and a division takes long
 			return false
 		}
-		best = split{gain: gain, column: c, left: left}
+		bound = both / (a * b)
+		best = split{gain: bound - whole, column: c, left: left}
 		return true
 	}
 	if g.columns[c].feature >= 0 {
 		var left cell
 		for b, h := range hist[:len(hist)-1] {
-			if left = (cell{pair{left.g + h.g, left.h + h.h}, left.n + h.n}); h.n > 0 && try(left) {
+			if h.n == 0 {
+				continue
+			}
+			if left = (cell{pair{left.g + h.g, left.h + h.h}, left.n + h.n}); sum.n-left.n < min {
+				break
+			}
+			if try(left) {
 				best.bin = uint8(b)
 			}
 		}
@@ -253,6 +261,7 @@ func (g *grower) find(c int, hist []cell, sum cell) (best split) {
 	g.order[c] = order
 	if c < len(g.columns)-g.o.Sure {
 		whole += byOrder * max(0, float64(len(order)-freeSets)) * g.noise
+		bound = whole + 1e-10*sum.h
 	}
 	slices.SortStableFunc(order, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
 	for range 2 { // from either end, since what goes right goes there from both
