@@ -90,8 +90,12 @@ func (t *table) of(rows []int) (x regress.Matrix, action []int32, y []float64) {
 // boosting says how trees are grown. Where some rows of the table are held out already, the number of trees is that of
 // one part of the rest, else it is chosen by folds and trees are grown on all rows.
 func (t *table) boosting(rows []int) regress.BoostOptions {
+	columns := max(1, t.x.Width)
+	for _, group := range t.groups {
+		columns -= len(group) - 1
+	}
 	o := regress.BoostOptions{Groups: t.groups, Threads: t.threads, Depth: 4, Leaves: 12,
-		Rate: .08, Rounds: 300, MinRows: 10, L2: 3, Bins: min(255, max(32, len(rows)/100, fewBins/max(1, t.x.Width)))}
+		Rate: .08, Rounds: 300, MinRows: 10, L2: 3, Bins: min(255, max(32, len(rows)/100, fewBins/columns))}
 	if len(rows) < len(t.y) {
 		o.Folds = 1
 	} else if len(rows) < 20_000 {

@@ -60,7 +60,7 @@ func newBinned(x Rows, groups [][]int32, bins, threads int) (*binned, error) {
 		}
 	}
 	for _, members := range groups {
-		b.columns = append(b.columns, column{feature: -1, members: frequent(sample, members, bins-1)})
+		b.columns = append(b.columns, column{feature: -1, members: frequent(sample, members, mostBins-1)})
 	}
 	workers.Do(max(1, threads), len(b.columns), func(_, c int) {
 		of := &b.columns[c]

@@ -24,7 +24,7 @@ type BoostOptions struct {
 	Depth   int       // of a tree, at most (6), up to 60
 	MinRows int       // of a leaf, at least (20)
 	L2      float64   // λ beside the hessians of a leaf (1); negative: 0
-	Bins    int       // of a feature, at most (255)
+	Bins    int       // of a feature that is in no group, at most (255)
 	Groups  [][]int32 // features that are the columns of one category: split by sets, if no row has several
 	Sure    int       // of the last groups: how many are known to tell, as the action is
 	// Fold is the held-out part of each row, below Folds: rounds are chosen by cross-validation, and trees grown
