@@ -224,6 +224,7 @@ func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64
 	if err != nil {
 		return err
 	}
+	full := mat.DenseCopyOf(sigma) // products of dense matrices are faster
 	var g, gs mat.Dense
 	for _, a := range inverses {
 		g.CloneFrom(a)
@@ -234,7 +235,7 @@ func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64
 			}
 			row[j]++
 		}
-		gs.Mul(&g, sigma)
+		gs.Mul(&g, full)
 		for j, c := range columns {
 			own[c] += a.At(j, j) + floats.Dot(g.RawRowView(j), gs.RawRowView(j))
 		}
