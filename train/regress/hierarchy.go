@@ -65,7 +65,7 @@ func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 	return h.Again(ctx, y, s, scaleRounds)
 }
 
-// Again fits the standard deviations in at most so many updates from others, such as those of more rows.
+// Again is Scales in at most so many updates, which begin at others: those of a log of which h has some rows.
 func (h *Hierarchy) Again(ctx context.Context, y []float64, from Scales, rounds int) (Scales, error) {
 	m := h.X.Width
 	if len(h.Stratum) != m || len(h.Group) != len(y) || h.X.Len() != len(y) {

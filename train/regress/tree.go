@@ -219,12 +219,12 @@ func (g *grower) find(c int, hist []cell, sum cell) (best split) {
 	if int(sum.n) < 2*g.o.MinRows {
 		return best
 	}
-	min, l2 := float64(g.o.MinRows), g.o.L2
+	fewest, l2 := float64(g.o.MinRows), g.o.L2
 	whole := sum.g * sum.g / (sum.h + l2)
 	bound := whole + 1e-10*sum.h
 	try := func(left cell) bool {
 		h, r := sum.h-left.h, sum.g-left.g
-		if left.n < min || sum.n-left.n < min || left.h < leastHessian || h < leastHessian {
+		if left.n < fewest || sum.n-left.n < fewest || left.h < leastHessian || h < leastHessian {
 			return false
 		}
 		a, b := left.h+l2, h+l2
@@ -242,7 +242,7 @@ func (g *grower) find(c int, hist []cell, sum cell) (best split) {
 			if h.n == 0 {
 				continue
 			}
-			if left = (cell{pair{left.g + h.g, left.h + h.h}, left.n + h.n}); sum.n-left.n < min {
+			if left = (cell{pair{left.g + h.g, left.h + h.h}, left.n + h.n}); sum.n-left.n < fewest {
 				break
 			}
 			if try(left) {
