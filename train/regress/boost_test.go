@@ -291,7 +291,7 @@ func TestBoost_WeightsRowsAsIfTheyWereMore(t *testing.T) {
 	}
 }
 
-// Tags, of which a row may have several, are features of their own; a category beside them is still split by sets.
+// The best set of many names without effect gains more than the step of a number does, if it pays nothing.
 func TestBoost_IsNotMisledByACategoryOfManyNames(t *testing.T) {
 	const n, names = 600, 100
 	r := rand.New(rand.NewPCG(1, 2))
@@ -327,6 +327,7 @@ func TestBoost_IsNotMisledByACategoryOfManyNames(t *testing.T) {
 	}
 }
 
+// Tags, of which a row may have several, are features of their own; a category beside them is still split by sets.
 func TestBoost_TakesAGroupOfSeveralForSingleFeatures(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 13))
 	x, y, group := mixed(r, 900, 6, 9)
