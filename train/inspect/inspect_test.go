@@ -119,6 +119,22 @@ func TestInspect_PassesSoundLogs(t *testing.T) {
 	}
 }
 
+// The logs of a policy that hardly explores are sound, too: decisions too rare to be in a log are missing from its sums
+// of 1/p, and show nothing of their variance.
+func TestInspect_PassesRareDecisions(t *testing.T) {
+	const logs = 60
+	alarms := 0
+	for s := range uint64(logs) {
+		w := world{n: 1000, k: 3, sharpness: 6, rate: .3}
+		if f, _ := inspect.Inspect(w.log(s + 1)).Finding("counts by action"); f.Severity > inspect.Fine {
+			alarms++
+		}
+	}
+	if t.Logf("%d of %d logs", alarms, logs); alarms > 5 {
+		t.Errorf("%d of %d sound logs are doubtful", alarms, logs)
+	}
+}
+
 // Each defect is found by the check that is about it.
 func TestInspect_FindsEachDefect(t *testing.T) {
 	base := func(w world) func() *logs.Log { return func() *logs.Log { return w.log(99) } }

@@ -97,7 +97,10 @@ func (l *log) meanWeight() {
 		want = m.value
 	}
 	z := m.against(want)
-	if l.Propensities != nil {
+	if l.Propensities == nil {
+		rarest, _ := l.spans()
+		z = max(z, unseen(float64(l.n)*(want-m.value)*rarest/l.least))
+	} else {
 		v := l.mean("variance of the weight", func(i int) float64 {
 			s := 0.0
 			pi := l.Pi0(i)
@@ -178,6 +181,11 @@ func (l *log) meanWeight() {
 	}
 	l.judge(g, z < -q && p.value < 0.9899*least, Unusable, means, do) // .33 is of three actions
 }
+
+// unseen is the least z, at most 0, of a sum of weights that falls short of its mean, where the propensities of what
+// was not taken are not known. Decisions as rare as the rarest that was taken may be missing, and show nothing of
+// their variance. Where so many were to be expected, exp(-expected) is the probability of none, and z has as small a one.
+func unseen(expected float64) float64 { return -math.Sqrt(2 * max(0, expected)) }
 
 // bounded keeps a number within what JSON can say; one that is not defined is 0.
 func bounded(z float64) float64 {
@@ -389,13 +397,8 @@ func (l *log) expected(by []Action) {
 			if by[a].Rows < 20 {
 				return 0
 			}
-			z := means[a].against(l.near(means[a].value))
-			if l.Choices == nil {
-				return z
-			}
-			// Rows that did not take it have propensities that nobody logged: as small as the least, they
-			// would have brought n/p of variance, of which those that took it for its large ones show nothing.
-			return max(z, min(0, (got[a]-want[a])/math.Sqrt(want[a]/rarest)))
+			at := l.near(means[a].value)
+			return max(means[a].against(at), unseen(want[a]*(at-means[a].value)*rarest))
 		}
 	}
 	worst := 0
