@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ import (
 	"opl/policies/wholefile"
 	"opl/train/library"
 	"opl/train/logs"
+	"opl/train/provenance"
 )
 
 // reloadPatience is how long a reload of policies may take before the log tells of it.
@@ -154,7 +156,7 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 		tell.Info("health, metrics and the policy on http://"+a.Addr().String(), "address", a.Addr().String())
 		beside.Go(func() { _ = s.ServeAdmin(ctx, a) }) // what clients need is told by Serve
 	}
-	warnOfFloor(p, tell)
+	warnOf(p, tell)
 	defer f.follow(ctx, path, s, out, keys, tell)()
 	if f.address != "" {
 		if err := wholefile.WriteBytes(f.address, []byte(l.Addr().String()+"\n")); err != nil {
@@ -334,7 +336,7 @@ func (f *serveFlags) reload(s *server.Server, path string, tell *slog.Logger) {
 	}
 	if taken {
 		tell.Info(fmt.Sprintf("serving policy %.12s%s", s.Hash(), among(s.Policy())), "policy_hash", s.Hash())
-		warnOfFloor(s.Policy(), tell)
+		warnOf(s.Policy(), tell)
 	}
 }
 
@@ -347,10 +349,16 @@ func among(p *policyfile.Policy) string {
 	return fmt.Sprintf(" among the %d actions of catalogue %.12s", p.Len(), c.Hash)
 }
 
-// warnOfFloor warns of a policy that never plays some actions: its log cannot judge policies that do.
-func warnOfFloor(p *policyfile.Policy, tell *slog.Logger) {
+// warnOf warns of a policy that never plays some actions, whose log cannot judge policies that do, and of one whose
+// certificate does not show that it earns more than what played.
+func warnOf(p *policyfile.Policy, tell *slog.Logger) {
 	if p.File().Floor == 0 {
 		tell.Warn("the policy has no floor: propensities may be 0, and its log may say little about other policies")
+	}
+	var certified struct{ Verdict provenance.Verdict }
+	_ = json.Unmarshal(p.File().Certificate, &certified) // checked where the file was read; there may be none
+	if v := certified.Verdict; v != "" && v != provenance.Better {
+		tell.Warn(fmt.Sprintf("by its file the policy is not shown to earn more than what was logged (verdict: %s)", v))
 	}
 }
 
