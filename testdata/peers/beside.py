@@ -79,8 +79,12 @@ def decimal(value, digits, sign=""):
     return f"{value:{sign}.{digits}f}".replace("0.", ".", 1)
 
 
-def row(name, logs, args):
-    """Returns the row of a world's table, of the rewards of its logs."""
+def columns(args):
+    return ["logging", "opl", *args.peers, "best", "opl − best peer", "no policy"]
+
+
+def cells(logs, args):
+    """Returns the columns of logs' rewards."""
     mean = {key: np.mean([log[key] for log in logs]) for key in logs[0]}
     learners = ["opl", *args.peers]
     first = max(learners, key=mean.get)
@@ -89,13 +93,17 @@ def row(name, logs, args):
     shown = decimal(difference.mean(), 4, "+")
     if len(logs) > 1:
         shown += " ± " + decimal(2 * difference.std(ddof=1) / np.sqrt(len(logs)), 4)
-    cells = [worlds.WORLDS[name].label, f"{args.rows:,}", f"{args.seeds[0]}–{args.seeds[-1]}",
-             decimal(mean["logging"], 3)]
+    out = [decimal(mean["logging"], 3)]
     for learner in learners:
         value = decimal(mean[learner], 4)
-        cells.append(f"**{value}**" if learner == first else value)
-    cells += [decimal(mean["best"], 3), shown, str(sum(log["no policy"] for log in logs))]
-    return line(cells)
+        out.append(f"**{value}**" if learner == first else value)
+    return out + [decimal(mean["best"], 3), shown, str(sum(log["no policy"] for log in logs))]
+
+
+def row(name, logs, args):
+    """Returns the row of a world's table, of the rewards of its logs."""
+    first = [worlds.WORLDS[name].label, f"{args.rows:,}", f"{args.seeds[0]}–{args.seeds[-1]}"]
+    return line(first + cells(logs, args))
 
 
 def line(cells):
@@ -135,8 +143,7 @@ def arguments():
 
 def main():
     args = arguments()
-    head = ["world", "rows", "seeds", "logging", "opl", *args.peers, "best", "opl − best peer",
-            "no policy"]
+    head = ["world", "rows", "seeds", *columns(args)]
     print(line(head))
     print("|---|" + "---:|" * (len(head) - 1), flush=True)
     for name in args.worlds:

@@ -742,6 +742,182 @@ def steps10(rng):
     return sample
 
 
+# The worlds of "Thirteen more worlds".
+
+@world(temperature=0)
+def control(rng):
+    """three actions alike, linear effects of six numbers"""
+    slopes = rng.normal(0, .8, (3, 6))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        return pd.DataFrame(columns(z)), logistic(-.4 + z @ slopes.T)
+    return sample
+
+
+@world()
+def baseline(rng):
+    """large shared effects by rules, small linear differences"""
+    slopes = rng.normal(0, .35, (4, 8))
+    at = rng.normal(0, .5, 4)
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        shared = (1.6 * ((z[:, 0] > at[0]) & (z[:, 1] < at[1]))
+                  - 1.3 * ((z[:, 2] > at[2]) != (z[:, 3] > at[3])))
+        return pd.DataFrame(columns(z)), logistic(shared[:, None] + z @ slopes.T)
+    return sample
+
+
+@world()
+def onebest(rng):
+    """one action is best everywhere, large shared effects"""
+    slopes = rng.normal(0, .7, 8)
+    effects = np.array([0, .35, .1, -.1, .05])
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        return pd.DataFrame(columns(z)), logistic((z @ slopes)[:, None] + effects)
+    return sample
+
+
+@world()
+def niche(rng):
+    """three actions, each good in few contexts"""
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        good = [z[:, 0] > 1.3, (z[:, 1] < -1.3) & (z[:, 2] > -1), z[:, 3] + z[:, 4] > 2]
+        mean = np.stack([np.full(n, .35)] + [np.where(g, .85, .2) for g in good], 1)
+        return pd.DataFrame(columns(z)), mean
+    return sample
+
+
+@world()
+def cities(rng):
+    """200 cities of twelve countries, effects by country"""
+    country = rng.integers(0, 12, 200)
+    effects = rng.normal(0, 1, (12, 4))
+    popularity = rng.dirichlet(np.ones(200) * .6)
+    by_age = np.array([1, -1, .5, 0])
+
+    def sample(rng, n):
+        city = rng.choice(200, n, p=popularity)
+        x = {"x_city": words("c", city), "x_country": words("n", country[city]),
+             "x_age": rng.integers(18, 80, n)}
+        age = .02 * (x["x_age"] - 50)
+        return pd.DataFrame(x), logistic(-.5 + effects[country[city]] + age[:, None] * by_age)
+    return sample
+
+
+@world()
+def clusters(rng):
+    """ten clusters of customers in six numbers"""
+    centers = rng.normal(0, 2, (10, 6))
+    effects = rng.normal(0, 1.2, (10, 5))
+
+    def sample(rng, n):
+        cluster = rng.integers(0, 10, n)
+        z = centers[cluster] + rng.normal(0, .7, (n, 6))
+        return pd.DataFrame(columns(z)), logistic(-.6 + effects[cluster])
+    return sample
+
+
+@world()
+def hinges(rng):
+    """hinges of eight numbers"""
+    at = rng.normal(0, .8, (5, 8))
+    slopes = rng.normal(0, 1.3, (5, 8))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        hinge = np.maximum(z[:, None, :] - at[None], 0)
+        return pd.DataFrame(columns(z)), logistic(-.5 + ((hinge - .5) * slopes).sum(2))
+    return sample
+
+
+@world()
+def minima(rng):
+    """the smaller of two numbers"""
+    pairs = [(0, 1), (2, 3), (4, 5), (1, 4)]
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 7))
+        least = np.stack([np.minimum(z[:, i], z[:, j]) for i, j in pairs], 1)
+        return pd.DataFrame(columns(z)), logistic(1.5 * least + .3)
+    return sample
+
+
+@world()
+def index(rng):
+    """four ranges of one sum of eight numbers"""
+    w = rng.normal(size=8)
+    w /= np.linalg.norm(w)
+    centers = np.array([-1.4, -.5, .4, 1.3])
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        return pd.DataFrame(columns(z)), logistic(.6 - 1.2 * np.abs((z @ w)[:, None] - centers))
+    return sample
+
+
+@world()
+def twenty(rng):
+    """twenty distinct contexts"""
+    effects = rng.normal(0, 1, (20, 5))
+
+    def sample(rng, n):
+        cell = rng.integers(0, 20, n)
+        x = {"x_a": words("a", cell % 4), "x_b": words("b", cell // 4), "x_n": (cell * 7 % 5) * 1.0}
+        return pd.DataFrame(x), logistic(-.5 + effects[cell])
+    return sample
+
+
+@world()
+def bought(rng):
+    """lognormal spending, by region"""
+    slopes = rng.normal(0, 1, (5, 4))
+    levels = rng.normal(0, .4, (5, 4))
+
+    def sample(rng, n):
+        region = rng.integers(0, 5, n)
+        spend = rng.normal(0, 1, n)
+        x = {"x_region": words("r", region), "x_spend": np.exp(4 + 1.2 * spend).round(2),
+             "x_visits": rng.poisson(3, n), "x_new": np.where(rng.random(n) < .3, "yes", "no")}
+        return pd.DataFrame(x), logistic(-.4 + levels[region] + slopes[region] * spend[:, None])
+    return sample
+
+
+@world(rewards=beta)
+def hetero(rng):
+    """beta rewards, linear and squared effects"""
+    slopes = rng.normal(0, .5, (4, 6))
+    squares = rng.normal(0, .4, (4, 6))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        mean = logistic(-.2 + z @ slopes.T + (z**2 - 1) @ squares.T)
+        return pd.DataFrame(columns(z)), mean
+    return sample
+
+
+@world()
+def tenure(rng):
+    """months in four steps, age by plan"""
+    slopes = rng.normal(0, .8, (3, 4))
+    steps = rng.normal(0, .8, (4, 4))
+
+    def sample(rng, n):
+        months = np.minimum(rng.exponential(20, n), 72).astype(int)
+        age = rng.normal(45, 14, n).clip(18, 90).astype(int)
+        plan = rng.integers(0, 3, n)
+        step = np.digitize(months, [3, 12, 36])
+        effects = slopes[plan] * ((age - 45) / 14)[:, None] + steps[step]
+        x = {"x_months": months, "x_age": age, "x_plan": words("p", plan),
+             "x_calls": rng.poisson(1, n), "x_bill": rng.gamma(3, 20, n).round(2)}
+        return pd.DataFrame(x), logistic(-.5 + effects)
+    return sample
+
+
 # Worlds in which no feature has an effect.
 
 @world()
