@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 
 	"opl/objectives"
 	"opl/policies"
@@ -475,7 +474,7 @@ type comparison struct {
 	policy policies.Policy
 	views  map[*Representation]*logs.Log
 	least  float64   // risk of those that are not late
-	costs  []float64 // of the one that has it, by row: their mean estimates its risk
+	logged []float64 // π(a_i|x_i) of the one that has it
 	curve  string    // of learning from larger samples, where it saturated
 }
 
@@ -488,9 +487,8 @@ func (t *comparison) view(in *Representation, rows []int) (*logs.Log, error) {
 	return t.views[in], err
 }
 
-// risk is the upper bound on the risk of what candidate at learned. Of one that is late it is, on small logs, with the
-// error of its difference from the best before it. On tables it is that of the best before it, and the difference by a
-// doubly robust estimate with its error: candidates mostly play alike, so little of a bound is of their difference.
+// risk is the upper bound on the risk of what candidate at learned; of one that is late, with the error of its
+// difference from the best before it, on small logs.
 func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, error) {
 	o, all := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}, t.all
 	for i, of := range all {
@@ -507,19 +505,11 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	if err != nil {
 		return 0, err
 	}
-	estimated := map[int]float64{} // costs of rows
-	rewards := make([]float64, t.log.MostOptions())
+	played := map[int]float64{} // π(a_i|x_i)
 	b, err := certify.Fixed(func(dst []float64, i int) error {
-		if err := pi(dst, i); err != nil {
-			return err
-		}
-		a := t.log.Chosen(i)
-		estimated[i] = dst[a] * t.log.Cost[i] / t.log.Propensity[i]
-		if t.Direct != nil && len(o.Models) > 0 {
-			o.Models[0].Predict(rewards[:len(dst)], i)
-			estimated[i] += dst[a]*rewards[a]/t.log.Propensity[i] - floats.Dot(dst, rewards[:len(dst)])
-		}
-		return nil
+		err := pi(dst, i)
+		played[i] = dst[t.log.Chosen(i)]
+		return err
 	}, nil, t.log, rows, o)
 	if err != nil {
 		return 0, err
@@ -533,32 +523,37 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 		}
 		risk = math.Exp(smoothedRisk(last.Theta, on, rows))
 	}
-	costs := make([]float64, len(rows))
+	logged := make([]float64, len(rows))
 	for i, row := range rows {
-		costs[i] = estimated[row]
+		logged[i] = played[row]
 	}
-	if t.costs == nil || !all[at].late {
-		if risk < t.least {
-			t.least, t.costs = risk, costs
-		}
-		return risk, nil
+	se := func() float64 {
+		_, se := riskDifference(logged, t.logged, t.log, rows)
+		return se
 	}
-	switch mean, se := difference(costs, t.costs); {
-	case all[at].simple > 0 && mean <= se:
+	switch {
+	case all[at].simple > 0 && t.logged != nil && risk <= t.least+se():
 		return -1e3 + float64(all[at].simple), nil // before all others, which have risks from −1 on
-	case t.Direct != nil:
-		return t.least + mean + se, nil
-	default:
-		return risk + se/(1+float64(len(rows))/1000), nil
+	case all[at].late && t.logged != nil && t.Direct != nil:
+		risk += se()
+	case all[at].late && t.logged != nil:
+		risk += se() / (1 + float64(len(rows))/1000)
+	case risk < t.least:
+		t.least, t.logged = risk, logged
 	}
+	return risk, nil
 }
 
-// difference is the mean of a − b, and its standard error.
-func difference(a, b []float64) (mean, se float64) {
-	d := make([]float64, len(a))
-	floats.SubTo(d, a, b)
-	mean, sd := stat.MeanStdDev(d, nil)
-	return mean, stat.StdErr(sd, float64(len(d)))
+// riskDifference is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and
+// its standard error.
+func riskDifference(p, q []float64, log *logs.Log, rows []int) (mean, se float64) {
+	var sum, square float64
+	for i, r := range rows {
+		d := (p[i] - q[i]) * log.Cost[r] / log.Propensity[r]
+		sum, square = sum+d, square+d*d
+	}
+	n := float64(len(rows))
+	return sum / n, math.Sqrt(max(0, square/n-sum*sum/(n*n)) / n)
 }
 
 // Play returns the policy on the rows of the log that certify, for [certify.Fixed].

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // firstSample is how many rows candidates are compared on at most where contexts are a table. What wins then learns from
@@ -33,22 +31,24 @@ func (t *comparison) saturated(ctx context.Context, rows []int, best candidate, 
 		if err != nil {
 			return nil, err
 		}
-		all, costs := make([]float64, t.log.MostOptions()), make([]float64, len(held))
+		all, logged := make([]float64, t.log.MostOptions()), make([]float64, len(held))
 		for i, r := range held {
 			if err := pi(all[:t.log.Options(r)], r); err != nil {
 				return nil, err
 			}
-			costs[i] = all[t.log.Chosen(r)] * t.log.Cost[r] / t.log.Propensity[r]
+			logged[i] = all[t.log.Chosen(r)]
 		}
-		return costs, nil
+		return logged, nil
 	}
+	none := make([]float64, len(held))
 	before, err := plays(learned)
 	if err != nil {
 		return nil, err
 	}
 	var curve []string
-	note := func(n int, costs []float64) {
-		curve = append(curve, fmt.Sprintf("%.4f from %d", -stat.Mean(costs, nil), n))
+	note := func(n int, logged []float64) {
+		reward, _ := riskDifference(logged, none, t.log, held)
+		curve = append(curve, fmt.Sprintf("%.4f from %d", -reward, n))
 	}
 	note(first*4/5, before)
 	for n := 4 * first; n <= cut; n *= 4 {
@@ -56,17 +56,17 @@ func (t *comparison) saturated(ctx context.Context, rows []int, best candidate, 
 		if err != nil {
 			return nil, err
 		}
-		after, err := plays(s)
+		logged, err := plays(s)
 		if err != nil {
 			return nil, err
 		}
-		note(n, after)
-		if gain, se := difference(before, after); gain <= se {
+		note(n, logged)
+		if gain, se := riskDifference(before, logged, t.log, held); gain <= se {
 			t.curve = fmt.Sprintf(" from %d rows of %d, as more do not help (held-out reward %s)", n, len(rows),
 				strings.Join(curve, "; "))
 			return evenly(rows, n), ctx.Err()
 		}
-		before = after
+		before = logged
 	}
 	return rows, ctx.Err()
 }
