@@ -184,7 +184,7 @@ func (l *log) meanWeight() {
 
 // unseen is the least z, at most 0, of a sum of weights that falls short of its mean, where the propensities of what
 // was not taken are not known. Decisions as rare as the rarest that was taken may be missing, and show nothing of
-// their variance. Where so many were to be expected, exp(-expected) is the probability of none, and z has as small a one.
+// their variance. Where so many were to be expected, none has the probability exp(-expected), and z has as small a one.
 func unseen(expected float64) float64 { return -math.Sqrt(2 * max(0, expected)) }
 
 // bounded keeps a number within what JSON can say; one that is not defined is 0.
