@@ -97,10 +97,7 @@ func (l *log) meanWeight() {
 		want = m.value
 	}
 	z := m.against(want)
-	if l.Propensities == nil {
-		rarest, _ := l.spans()
-		z = max(z, unseen(float64(l.n)*(want-m.value)*rarest/l.least))
-	} else {
+	if l.Propensities != nil {
 		v := l.mean("variance of the weight", func(i int) float64 {
 			s := 0.0
 			pi := l.Pi0(i)
@@ -181,11 +178,6 @@ func (l *log) meanWeight() {
 	}
 	l.judge(g, z < -q && p.value < 0.9899*least, Unusable, means, do) // .33 is of three actions
 }
-
-// unseen is the least z, at most 0, of a sum of weights that falls short of its mean, where the propensities of what
-// was not taken are not known. Decisions as rare as the rarest that was taken may be missing, and show nothing of
-// their variance. Where so many were to be expected, none has the probability exp(-expected), and z has as small a one.
-func unseen(expected float64) float64 { return -math.Sqrt(2 * max(0, expected)) }
 
 // bounded keeps a number within what JSON can say; one that is not defined is 0.
 func bounded(z float64) float64 {
@@ -397,8 +389,11 @@ func (l *log) expected(by []Action) {
 			if by[a].Rows < 20 {
 				return 0
 			}
+			// Decisions as rare as the rarest that was taken may be missing, and show nothing of their variance:
+			// where m were to be expected, none has the probability exp(-m), and z has as small a one.
 			at := l.near(means[a].value)
-			return max(means[a].against(at), unseen(want[a]*(at-means[a].value)*rarest))
+			missing := max(0, want[a]*(at-means[a].value)*rarest)
+			return max(means[a].against(at), -math.Sqrt(2*missing))
 		}
 	}
 	worst := 0
