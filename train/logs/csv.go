@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ type csv struct {
 	comma byte     // or what separates fields
 	guess bool     // what separates fields, in the header
 	cells [][]byte // of the row
+
+	least, most int // characters of the last field of rows so far, plus 1; 0: none
 }
 
 func newCSV(l *lines, b *builder) (reader, error) {
@@ -74,6 +77,16 @@ func newCSV(l *lines, b *builder) (reader, error) {
 }
 
 func (c *csv) next(b *builder) error {
+	err := c.record(b)
+	if err == nil {
+		n := len(c.raw()) - bytes.LastIndexByte(c.text, c.comma) // of what is quoted any number
+		b.unended(c.text, n < 2*c.least-c.most)
+		c.least, c.most = min(cmp.Or(c.least, n), n), max(c.most, n)
+	}
+	return err
+}
+
+func (c *csv) record(b *builder) error {
 	if there, err := c.table.next(b, c.readAhead); there {
 		return err
 	}

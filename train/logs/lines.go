@@ -121,6 +121,18 @@ func (l *lines) line() ([]byte, error) {
 	return b, nil
 }
 
+// unended notes that the row's line has no end, unless a quote closes its last value. If that value is far shorter than
+// in all other rows, it is doubted.
+func (b *builder) unended(line []byte, short bool) {
+	switch c := line[len(line)-1]; {
+	case c == '\n' || c == '\r' || c == '"':
+	case short:
+		b.Doubts = append(b.Doubts, b.where(b.at)+", the last, has no end, and its last value is shorter than those of all other rows")
+	default:
+		b.note("", 0, "%s, the last, has no end: its last value may be cut; end the file by a newline", b.where(b.at))
+	}
+}
+
 // checkText refuses a line that is not text.
 func checkText(line []byte) error {
 	if !utf8.Valid(line) {

@@ -46,9 +46,20 @@ func (r *vw) next(b *builder) error {
 			return err
 		}
 	}
+	var err error
 	if r.multi {
-		return r.example(b)
+		err = r.example(b)
+	} else {
+		err = r.single(b)
 	}
+	if err == nil {
+		b.unended(r.text, false)
+	}
+	return err
+}
+
+// single reads a decision of one line.
+func (r *vw) single(b *builder) error {
 	if err := r.lines.next(); err != nil {
 		return err
 	}

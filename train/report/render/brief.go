@@ -242,9 +242,9 @@ func BriefInspection(w io.Writer, r inspect.Report) error {
 				text = append(text, table.Wrap(columns-2, "do: "+f.Do)...)
 			}
 			b.doubt(head, f.Check, strings.Join(text, "\n  ")[len(head+f.Check):])
-		case strings.HasPrefix(f.Measured, "columns that are not read"):
-			text := strings.Join(table.Wrap(columns-2, f.Measured), "\n  ")
-			b.doubt("", "columns", strings.TrimPrefix(text, "columns"))
+		case strings.HasPrefix(f.Measured, "columns that are not read"), strings.Contains(f.Measured, "has no end"):
+			first, rest, _ := strings.Cut(strings.Join(table.Wrap(columns-2, f.Measured), "\n  "), " ")
+			b.doubt("", first, " "+rest)
 		}
 	}
 	context := func(c inspect.Column) int { return strings.Index(c.Role, "context") }
