@@ -212,6 +212,7 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 		{s.Others, "of other policies or catalogues left out"},
 		{s.Young, fmt.Sprintf("younger than %v left out", f.mature)},
 		{s.Late, fmt.Sprintf("rewards came more than %v after their decision, and do not count", f.mature)},
+		{s.Early, "rewards came before their decision: compare clocks and time zones"},
 		{s.Orphans, "rewards of no decision"},
 		{s.Left, "duplicates left out, the " + f.duplicates + " taken"},
 		{s.Bad, "lines that could not be read left out, and written to " + f.bad},
@@ -224,6 +225,9 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 		if c.n > 0 {
 			fmt.Fprintf(w, "%8d %s\n", c.n, c.what)
 		}
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintln(w, "         "+n)
 	}
 	if of := s.Waits; of != nil {
 		fmt.Fprintf(w, "         rewards came within %v of the decision (half of them), %v (99 %%), %v (all)\n",
@@ -295,6 +299,10 @@ func (f joinFlags) none(s join.Summary, served, rewards []string) error {
 				"policy", f.catalogue, s.Decisions)
 		}
 		return fmt.Errorf("--policy %s: none of the %d decisions is of this policy", f.policy, s.Decisions)
+	}
+	if s.Late > 0 {
+		return fmt.Errorf("--mature %v: all %d rewards came later than that after their decision: say a longer time, or "+
+			"compare clocks and time zones", f.mature, s.Late)
 	}
 	return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions,
 		strings.Join(served, " "), strings.Join(rewards, " "))

@@ -81,6 +81,9 @@ func (r *Rows) Next() bool {
 // Err returns the first error of reading.
 func (r *Rows) Err() error { return r.err }
 
+// Notes are what reading found out so far, as those of a log and its doubts.
+func (r *Rows) Notes() []string { return append(r.b.Doubts, r.b.Notes...) }
+
 // Where names file and row for errors.
 func (r *Rows) Where() string {
 	if r.n == 0 {

@@ -62,6 +62,7 @@ type Summary struct {
 	Others     int           `json:"others"`             // of other policies or catalogues than the one asked for: left out
 	Young      int           `json:"young"`              // decisions that are not old enough: left out
 	Late       int           `json:"late"`               // rewards that came too late to count: as if there were none
+	Early      int           `json:"early"`              // rewards whose times are more than a second before the decision
 	Waits      *Waits        `json:"waits"`              // between decisions and rewards; nil: rewards have no times
 	Missing    int           `json:"missing"`            // without a reward: dropped, or filled in
 	Orphans    int           `json:"orphans"`            // rewards without a decision
@@ -77,6 +78,7 @@ type Summary struct {
 	To         time.Time     `json:"to"`                 // time of the last decision
 	MeanReward float64       `json:"mean_reward"`        // of the decisions with a reward
 	Outcomes   []Known       `json:"outcomes,omitempty"` // other outcomes
+	Notes      []string      `json:"notes,omitempty"`    // what reading found out
 }
 
 // Known is how many of the decisions that were written have an outcome, by its column.
@@ -498,7 +500,10 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	}
 	s := &j.Summary
 	*s = Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies,
-		Bad: l.Bad, Plain: l.plain}
+		Bad: l.Bad, Plain: l.plain, Notes: rewards.notes}
+	if l.logged != nil {
+		s.Notes = slices.Concat(s.Notes, l.logged.Doubts)
+	}
 	for _, column := range rewards.Outcomes() {
 		s.Outcomes = append(s.Outcomes, Known{Column: column})
 		j.outcomes = append(j.outcomes, rewards.others[column])
@@ -596,7 +601,9 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 	r, ok := j.rewards.of[d.ID]
 	if ok && !r.time.IsZero() && !d.Time.IsZero() {
 		wait := r.time.Sub(d.Time)
-		j.waits = append(j.waits, wait)
+		if j.waits = append(j.waits, wait); wait < -time.Second {
+			j.Early++
+		}
 		if j.o.Mature > 0 && wait > j.o.Mature {
 			j.Late, ok = j.Late+1, false
 		}

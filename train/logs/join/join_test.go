@@ -114,6 +114,17 @@ func TestJoin_PutsRewardsToDecisionsAndCountsTheRest(t *testing.T) {
 }
 
 // A log of two policies is joined for one of them.
+// The rewards end in the middle of a number, which reads as another one.
+func TestJoin_SaysThatRewardsMayBeCut(t *testing.T) {
+	log := servedLog(t, `{"context":{"age":1},"decision_id":"d1"}`, `{"context":{"age":2},"decision_id":"d2"}`)
+	for text, want := range map[string]string{"d1,0.25\nd2,0.7": "row 2, the last, has no end", "d1,0.25\nd2,0.7\n": ""} {
+		_, s, err := joined(t, log, write(t, "r.csv", "decision_id,reward\n"+text), Options{})
+		if said := strings.Join(s.Notes, "\n"); err != nil || !strings.Contains(said, want) || want == "" && said != "" {
+			t.Errorf("%q: %q, want %q, %v", text, said, want, err)
+		}
+	}
+}
+
 func TestJoin_TakesOnePolicyOfTwo(t *testing.T) {
 	b, err := os.ReadFile(servedLog(t, `{"context":{"age":1},"decision_id":"x"}`, `{"context":{"age":2},"decision_id":"y"}`))
 	if err != nil {

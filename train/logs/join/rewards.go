@@ -18,6 +18,7 @@ type Rewards struct {
 	left    int       // duplicates left out
 	n       int       // rows with a reward
 	newest  time.Time // of rewards that have times
+	notes   []string
 }
 
 type reward struct {
@@ -84,6 +85,7 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 			}
 		}
 	}
+	r.notes = append(r.notes, rows.Notes()...)
 	return rows.Err()
 }
 
