@@ -46,7 +46,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
 		judge := provenance.Within(log, 1)
-		rewards, rows, err := rewardsOf(log, p, clusters(log, judge))
+		rewards, looks, rows, err := rewardsOf(log, p, clusters(log, judge))
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
@@ -57,7 +57,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 				return fmt.Errorf("--claim %v: want one in [%v, %v)", claim, u.Low, u.High)
 			}
 		}
-		w, err := certify.Monitor(rewards, of)
+		w, err := certify.Monitor(rewards, of, looks...)
 		if err != nil {
 			return fmt.Errorf("--claim: %w", err)
 		}
@@ -136,15 +136,16 @@ func clusters(log *logs.Log, judge *provenance.Judge) func(i int) (key uint64, o
 }
 
 // rewardsOf collects the rewards of a policy's rows in the order of time. Rows that may depend on one
-// another, of a group or of one decision id, count as one: their mean, at the place of the first.
+// another, of a group or of one decision id, count as one: their mean, at the place of the first. The order of rows of
+// one time is not known, nor that of a log without times: looks has the numbers of rewards before and after such rows.
 func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uint64, ok bool)) (rewards []float64,
-	rows int, err error) {
+	looks []int, rows int, err error) {
 	if log.Unrewarded > 0 {
-		return nil, 0, errors.New(provenance.NoRewards(log.Unrewarded))
+		return nil, nil, 0, errors.New(provenance.NoRewards(log.Unrewarded))
 	}
 	at := slices.Index(log.Policies, p.Hash())
 	if at < 0 {
-		return nil, 0, fmt.Errorf("no row was logged by policy %.12s: the column policy, which opl join writes, has %q",
+		return nil, nil, 0, fmt.Errorf("no row was logged by policy %.12s: the column policy, which opl join writes, has %q",
 			p.Hash(), log.Policies)
 	}
 	var of []int
@@ -153,11 +154,12 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 			of = append(of, i)
 		}
 	}
-	if t := log.Time; t != nil {
+	t := log.Time
+	if t != nil {
 		slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(t[a], t[b]) })
 	}
 	place, counts := map[uint64]int{}, []float64(nil)
-	for _, i := range of {
+	for k, i := range of {
 		j := len(rewards)
 		if key, ok := cluster(i); ok {
 			if first, again := place[key]; again {
@@ -170,8 +172,11 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 		}
 		counts[j]++
 		rewards[j] += (0 - log.Cost[i] - rewards[j]) / counts[j]
+		if k+1 == len(of) || t != nil && t[of[k+1]] > t[i] {
+			looks = append(looks, len(rewards))
+		}
 	}
-	return rewards, len(of), nil
+	return rewards, looks, len(of), nil
 }
 
 // watchedOutcome is what speaks against the limit of another outcome, in its own units.
@@ -216,7 +221,7 @@ func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uin
 				b.Cost[i] = -1
 			}
 		}
-		rewards, _, err := rewardsOf(b.Log, p, cluster)
+		rewards, looks, _, err := rewardsOf(b.Log, p, cluster)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -226,7 +231,7 @@ func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uin
 		}
 		claim, left := o.Claim(delta / float64(1+len(claims)))
 		scaled := (sign*claim - b.Units.Low) / b.Units.Span() // at 0 and below it says nothing
-		w, err := certify.Monitor(rewards, max(0, min(scaled, 1-1e-9)))
+		w, err := certify.Monitor(rewards, max(0, min(scaled, 1-1e-9)), looks...)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -3,6 +3,7 @@ package certify
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Watch holds the evidence against the claim that a policy earns at least a given reward on average.
@@ -28,8 +29,9 @@ const bets = 20
 //
 // Where the claim is true, each factor has mean at most 1, so E is a supermartingale that begins at 1, and by Ville's
 // inequality P(sup_t E_t ≥ 1/δ) ≤ δ: it may be looked at after every row. g in [0, 1). Waudby-Smith and Ramdas
-// (2024), section 4.
-func Monitor(rewards []float64, claim float64) (Watch, error) {
+// (2024), section 4. E_t does not depend on the order of rewards up to t: where that is not known, looks says after how
+// many rewards to look, ascending; none: after each.
+func Monitor(rewards []float64, claim float64, looks ...int) (Watch, error) {
 	if !(claim >= 0 && claim < 1) {
 		return Watch{}, fmt.Errorf("certify: a claim of %v, want one in [0, 1)", claim)
 	}
@@ -50,7 +52,8 @@ func Monitor(rewards []float64, claim float64) (Watch, error) {
 			value[j] += math.Log1p(lambda[j] * (claim - r))
 		}
 		now := logSumExp(value[:]) - math.Log(total)
-		if w.E = math.Exp(min(now, 700)); now > most {
+		_, look := slices.BinarySearch(looks, i+1)
+		if w.E = math.Exp(min(now, 700)); now > most && (look || looks == nil) {
 			most, w.Most, w.At = now, w.E, i+1
 		}
 		delta := r - w.Mean

@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -46,6 +47,16 @@ func TestMonitor_IsAnEValue(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Poor rewards stand first since the order is not known: it is looked at where all of them are there.
+func TestMonitor_LooksWhereTheOrderIsKnown(t *testing.T) {
+	rewards := append(make([]float64, 40), slices.Repeat([]float64{1}, 60)...)
+	every, err := Monitor(rewards, .5)
+	last, err2 := Monitor(rewards, .5, 100)
+	if err != nil || err2 != nil || !every.Refuted(.05) || last.Refuted(.05) || last.E != every.E {
+		t.Errorf("after each %+v, after the last %+v, %v, %v", every, last, err, err2)
 	}
 }
 
