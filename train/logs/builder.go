@@ -141,21 +141,22 @@ type findings struct {
 
 // output holds the columns that a cache has, and the bad rows.
 type output struct {
-	contexts, items bag
-	groups          set
-	policies        set
-	hash            *xxhash.Digest
-	scratch         []byte
+	contexts, items  bag
+	groups, policies set
+	hash             *xxhash.Digest
+	scratch          []byte
 
-	acts, costs, ps, props, weights, times, group, logger, rowIDs, contextHash, rows, badRows spill
-	optionColumns
-	decisionIDs texts
-	outcomes    []*outcome
-}
+	decisionIDs               texts
+	costs, ps, props, weights stored[float64]
+	acts, group, logger       stored[int32]
+	rowIDs, contextHash       stored[uint64]
+	times, rows               stored[int64]
+	outcomes                  []*outcome
+	badRows                   spill
 
-// optionColumns holds what rows offer.
-type optionColumns struct {
-	optionFirst, optionCount, optionAt, optionActs, optionItems, itemActs, slotNumbers spill
+	// what rows offer
+	optionFirst                                                           stored[int64]
+	optionCount, optionAt, optionActs, optionItems, itemActs, slotNumbers stored[int32]
 }
 
 // memory holds what a pass over the files learns for later passes.
@@ -183,12 +184,9 @@ func newBuilder(path, dir string, p *plan, m *memory) (*builder, error) {
 		return nil, fmt.Errorf("%s: setting reward-min %v is not below setting reward-max %v", path, b.lo, b.hi)
 	}
 	for _, s := range b.spills() {
-		in := dir
-		if s == &b.contexts.values { // see beginCache
-			in = ""
-		}
-		s.open(in)
+		s.open(dir)
 	}
+	b.contexts.values.open("") // see beginCache
 	if p.catalogue != nil {
 		b.use(p.catalogue)
 	}
@@ -196,16 +194,11 @@ func newBuilder(path, dir string, p *plan, m *memory) (*builder, error) {
 }
 
 // spills lists the columns that a cache has, in its order, and the bad rows.
-func (b *builder) spills() []*spill {
-	own := []*spill{&b.contexts.values, &b.acts, &b.costs, &b.ps, &b.props, &b.weights, &b.times, &b.group, &b.logger,
-		&b.rowIDs, &b.contextHash, &b.rows, &b.decisionIDs.ends, &b.decisionIDs.text, &b.groups.ends, &b.groups.text,
-		&b.policies.ends, &b.policies.text, &b.optionFirst, &b.optionCount, &b.optionAt, &b.optionActs, &b.optionItems,
-		&b.itemActs, &b.slotNumbers}
-	own = slices.Concat(own, b.contexts.spills()[1:], b.items.spills())
-	for _, o := range b.outcomes {
-		own = append(own, &o.values)
+func (b *builder) spills() (all []*spill) {
+	for _, s := range sections(&b.output, emptyLog()) {
+		all = append(all, s.spill)
 	}
-	return append(own, &b.badRows)
+	return append(all, &b.badRows)
 }
 
 func (b *builder) close() error {
@@ -360,7 +353,7 @@ func (b *builder) add() error {
 		return b.addList()
 	} else if b.shown.rows {
 		return b.addSlot()
-	} else if b.slotNumbers.size > 0 {
+	} else if b.slotNumbers.len() > 0 {
 		return bad("slots", "missing, while the rows before have it")
 	}
 	action, err := b.sound()
@@ -408,10 +401,10 @@ func (b *builder) keep(action int32) {
 		content += b.propsSum()
 	}
 	b.actions[action].rows++
-	put(&b.contextHash, values.context)
-	put(&b.acts, action)
-	put(&b.costs, r.cost)
-	put(&b.rowIDs, b.identity(content, logged))
+	b.contextHash.put(values.context)
+	b.acts.put(action)
+	b.costs.put(r.cost)
+	b.rowIDs.put(b.identity(content, logged))
 	b.appendRow()
 	b.n++
 }
@@ -501,39 +494,39 @@ func (b *builder) identity(values, logged uint64) uint64 {
 // appendRow appends what not every log has.
 func (b *builder) appendRow() {
 	r := &b.row
-	if b.rows.size > 0 || b.at != b.n+1 {
-		for b.rows.size/8 < int64(b.n) { // the rows before had the numbers that one expects
-			put(&b.rows, b.rows.size/8+1)
+	if b.rows.len() > 0 || b.at != b.n+1 {
+		for b.rows.len() < b.n { // the rows before had the numbers that one expects
+			b.rows.put(int64(b.rows.len() + 1))
 		}
-		put(&b.rows, int64(b.at))
+		b.rows.put(int64(b.at))
 	}
 	if r.hasID {
 		b.decisionIDs.add(r.id)
 	}
-	late(&b.ps, b.n, 0, r.hasP || r.hasProps, r.p) // of all actions', the logged one's is set in the end
+	b.ps.late(b.n, 0, r.hasP || r.hasProps, r.p) // of all actions', the logged one's is set in the end
 	if r.hasSet && r.hasProps {
-		put(&b.props, r.props...)
+		b.props.put(r.props...)
 	}
 	// 0 where they are to be estimated
-	for k := len(b.propsOf); !r.hasSet && (r.hasProps || b.props.size > 0) && b.props.size < 8*int64((b.n+1)*k); {
-		if r.hasProps && b.props.size == 8*int64(b.n*k) {
-			put(&b.props, r.props...)
+	for k := len(b.propsOf); !r.hasSet && (r.hasProps || b.props.len() > 0) && b.props.len() < (b.n+1)*k; {
+		if r.hasProps && b.props.len() == b.n*k {
+			b.props.put(r.props...)
 		} else {
-			put(&b.props, 0.)
+			b.props.put(0)
 		}
 	}
-	late(&b.weights, b.n, 1, r.hasWeight, r.weight)
+	b.weights.late(b.n, 1, r.hasWeight, r.weight)
 	if r.hasTime {
-		put(&b.times, r.time)
+		b.times.put(r.time)
 	}
 	if r.hasGroup {
-		put(&b.group, b.groups.number(r.group))
+		b.group.put(b.groups.number(r.group))
 	}
 	var p int32
 	if len(r.policy) > 0 {
 		p = b.policies.number(r.policy)
 	}
-	late(&b.logger, b.n, -1, len(r.policy) > 0, p)
+	b.logger.late(b.n, -1, len(r.policy) > 0, p)
 	b.appendOutcomes()
 }
 
@@ -606,25 +599,24 @@ func (b *builder) finish() (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.props.size > 0 && !b.first.hasSet && len(names) != len(b.propsOf) {
+	if b.props.len() > 0 && !b.first.hasSet && len(names) != len(b.propsOf) {
 		return nil, fmt.Errorf("%s: %d actions, but %d propensities in a row", b.path, len(names), len(b.propsOf))
 	}
-	var r rearranged
-	for s, see := range map[*spill]func([]byte) bool{&b.acts: to(&r.acts), &b.props: to(&r.all), &b.ps: to(&r.ps),
-		&b.rows: to(&r.rows), &b.optionActs: to(&r.options), &b.optionCount: to(&r.count), &b.itemActs: to(&r.items)} {
+	r := rearranged{Log: emptyLog(), row: make([]float64, len(names))}
+	for _, s := range sections(&b.output, r.Log) {
 		data, unmap, err := s.mapped()
 		if err != nil {
 			return nil, err
 		}
 		defer unmap()
-		see(data)
+		s.take(data)
 	}
-	for i, a := range r.items {
+	r.options = r.Choices.Actions
+	for i, a := range r.Choices.items.acts {
 		if a >= 0 {
-			r.items[i] = number[a]
+			r.Choices.items.acts[i] = number[a]
 		}
 	}
-	r.row = make([]float64, len(names))
 	var again error
 	for i := range b.n {
 		wrong := b.rearrange(&r, i, names, number, props)
@@ -632,8 +624,8 @@ func (b *builder) finish() (names []string, err error) {
 			continue
 		}
 		at := i + 1
-		if len(r.rows) > 0 {
-			at = int(r.rows[i])
+		if len(r.fileRows) > 0 {
+			at = int(r.fileRows[i])
 		}
 		if b.o.BadRows == "" {
 			return nil, fmt.Errorf("%s, %w", b.where(at), wrong)
@@ -647,26 +639,26 @@ func (b *builder) finish() (names []string, err error) {
 	return names, again
 }
 
-// rearranged holds the columns that finish changes, and the options that are left for the rows that follow.
+// rearranged holds the columns, which finish changes, and the options that are left for the rows that follow.
 type rearranged struct {
-	acts, options, count, items []int32
-	all, ps, row                []float64
-	rows                        []int64
+	*Log
+	options []int32
+	row     []float64
 }
 
 // rearrange brings row i into the order of the names, by the numbers of its actions and of those of its
 // propensities. It returns what is wrong with the row.
 func (b *builder) rearrange(r *rearranged, i int, names []string, number, props []int32) error {
-	k, logged := len(names), b.actions[r.acts[i]].text
-	a := number[r.acts[i]]
+	k, logged := len(names), b.actions[r.Action[i]].text
+	a := number[r.Action[i]]
 	if a < 0 && !b.first.hasSet {
 		return bad("action", "%q is none of the %d actions %s to %s", logged, k, names[0], names[k-1])
 	}
-	r.acts[i] = a
+	r.Action[i] = a
 	if b.first.hasSet { // among which the logged one is
 		var wrong error
-		row := r.options[:r.count[i]]
-		r.options = r.options[r.count[i]:]
+		row := r.options[:r.Choices.Count[i]]
+		r.options = r.options[r.Choices.Count[i]:]
 		for j, a := range row {
 			if row[j] = number[a]; row[j] < 0 {
 				wrong = bad("offered", "%q is none of the %d actions that setting actions lists", b.actions[a].text, k)
@@ -674,15 +666,15 @@ func (b *builder) rearrange(r *rearranged, i int, names []string, number, props 
 		}
 		return wrong
 	}
-	if r.all == nil {
+	if r.Propensities == nil {
 		return nil
 	}
-	pi := r.all[i*k : i*k+k]
+	pi := r.Propensities[i*k : i*k+k]
 	for s, p := range pi {
 		r.row[props[s]] = p
 	}
 	copy(pi, r.row)
-	switch p, q := r.ps[i], pi[a]; {
+	switch p, q := r.Propensity[i], pi[a]; {
 	case b.o.Estimate && slices.Max(pi) == 0: // to be estimated
 	case q <= 0:
 		return bad("propensities", "that of the logged action %s is 0", logged)
@@ -692,7 +684,7 @@ func (b *builder) rearrange(r *rearranged, i int, names []string, number, props 
 		if p > 0 && !Near(p, q, Exact) {
 			b.apart++
 		}
-		r.ps[i] = q
+		r.Propensity[i] = q
 	}
 	return nil
 }

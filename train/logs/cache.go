@@ -26,7 +26,7 @@ import (
 // in the byte order of the machine, of which the magic number is one. A cache is written once, without a name or under
 // a temporary one, and then renamed: who has mapped the cache before keeps it as it was.
 const (
-	magic        = uint64(0x4f504c4c4f47000b) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f47000c) // the last two bytes are the version
 	sectionAlign = 64
 	cacheEnd     = 16 // bytes after the header
 	cacheEnding  = ".opl-cache"
@@ -48,10 +48,45 @@ type cacheHeader struct {
 	ItemWidth int      `json:"item_width"` // as Width, of what actions are described by
 	ByPlace   bool     `json:"by_place"`   // actions have no ids
 	// Outcomes have sections of their own, after the others.
-	Outcomes []outcomeHeader `json:"outcomes,omitempty"`
-	Whole    bool            `json:"whole,omitempty"` // see Lists
-	Joint    bool            `json:"joint,omitempty"` // propensities are of lists
-	Sections []int64         `json:"sections"`        // their lengths in bytes, in the order of Log.sections
+	Outcomes []*outcome `json:"outcomes,omitempty"`
+	Whole    bool       `json:"whole,omitempty"` // see Lists
+	Joint    bool       `json:"joint,omitempty"` // propensities are of lists
+	Sections []int64    `json:"sections"`        // their lengths in bytes
+}
+
+// section is a column of a cache: what a builder fills, and what makes its bytes the column of a log, if they are whole
+// elements.
+type section struct {
+	*spill
+	take func([]byte) bool
+}
+
+func of[T any](s *stored[T], column *[]T) section { return section{&s.spill, to(column)} }
+
+// sections lists the columns of a cache in their order, each with where an emptyLog has it, and makes the log's
+// outcomes. A column is listed here alone: opening, writing, sizing, reading and closing follow.
+// TestSections_HaveAllColumns finds one that is not.
+func sections(o *output, l *Log) []section {
+	c, t := l.Choices, l.Choices.items
+	all := slices.Concat(o.contexts.sections(&l.named), o.items.sections(&t.named), o.groups.sections(&l.groups, nil),
+		o.decisionIDs.sections(&l.texts, nil), o.policies.sections(&blob{}, &l.Policies), []section{
+			of(&o.acts, &l.Action), of(&o.costs, &l.Cost), of(&o.ps, &l.Propensity), of(&o.props, &l.Propensities),
+			of(&o.weights, &l.Weight), of(&o.times, &l.Time), of(&o.group, &l.Group), of(&o.logger, &l.Logger),
+			of(&o.rowIDs, &l.Keys), of(&o.contextHash, &l.contextHash), of(&o.rows, &l.fileRows),
+			of(&o.optionFirst, &c.First), of(&o.optionCount, &c.Count), of(&o.optionAt, &c.At),
+			of(&o.optionActs, &c.Actions), of(&o.optionItems, &c.Items), of(&o.itemActs, &t.acts),
+			of(&o.slotNumbers, &l.Lists.Slot)})
+	l.Outcomes = slices.Grow(l.Outcomes, len(o.outcomes)) // nil of none
+	for i, x := range o.outcomes {
+		l.Outcomes = append(l.Outcomes, Outcome{Column: x.Column, text: x.Text})
+		all = append(all, of(&x.values, &l.Outcomes[i].Values))
+	}
+	return all
+}
+
+// emptyLog is a log that can have all columns.
+func emptyLog() *Log {
+	return &Log{store: &store{}, Choices: &Choices{items: &items{}}, Lists: &Lists{}}
 }
 
 // cacheWriter writes a cache from its beginning to its end, and hashes it.
@@ -112,7 +147,7 @@ func (b *builder) beginCache(paths []string, dir string, mode fs.FileMode) (err 
 	if b.written, err = newCacheWriter(b.own); err != nil {
 		return b.unwritten(err)
 	}
-	s := &b.contexts.values
+	s := &b.contexts.values.spill
 	s.most, s.to = 1<<18, b.written
 	return nil
 }
@@ -127,13 +162,9 @@ func (b *builder) seal(to *cacheWriter, h cacheHeader, names []string) error {
 	h.Hash = fmt.Sprintf("%016x", b.hash.Sum64())
 	h.HasIDs, h.Files = b.first.hasID, b.files
 	h.Catalogue, h.Items, h.ItemWidth, h.ByPlace = b.catalogue != nil, b.items.n, b.items.width(), b.byPlace
-	h.Whole, h.Joint = b.whole, b.joint
-	for _, o := range b.outcomes {
-		h.Outcomes = append(h.Outcomes, outcomeHeader{o.column, o.text})
-	}
-	columns := b.spills()
+	h.Whole, h.Joint, h.Outcomes = b.whole, b.joint, b.outcomes
 	w := bufio.NewWriterSize(to, 1<<18)
-	for i, s := range columns[:len(columns)-1] { // not the bad rows
+	for i, s := range sections(&b.output, emptyLog()) {
 		h.Sections = append(h.Sections, s.size)
 		if i == 0 {
 			continue
@@ -275,70 +306,48 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 	if err := json.Unmarshal(data[at:end], h); err != nil || h.Key != key {
 		return nil, nil, errDamaged
 	}
-	l := &Log{Actions: h.Actions, Origin: h.Origin,
-		store: &store{hash: h.Hash, files: h.Files, named: named{n: h.Rows, width: h.Width},
-			hasIDs: h.HasIDs}}
-	for _, o := range h.Outcomes {
-		l.Outcomes = append(l.Outcomes, Outcome{Column: o.Column, text: o.Text})
+	l := emptyLog()
+	l.Actions, l.Origin, l.hash, l.files, l.hasIDs = h.Actions, h.Origin, h.Hash, h.Files, h.HasIDs
+	l.named.n, l.named.width = h.Rows, h.Width
+	t := l.Choices.items
+	t.n, t.width, t.byPlace, t.catalogue = h.Items, h.ItemWidth, h.ByPlace, h.Catalogue
+	ok := takeColumns(data[:at], sections(&output{outcomes: h.Outcomes}, l), h.Sections)
+	if c := l.Choices; t.n == 0 && !t.catalogue {
+		l.Choices, ok = nil, ok && c.First == nil && t.ids == nil
 	}
-	if h.Catalogue || h.Items > 0 {
-		l.Choices = &Choices{items: &items{named: named{n: h.Items, width: h.ItemWidth}, byPlace: h.ByPlace,
-			catalogue: h.Catalogue}}
+	if l.Lists.Whole = h.Whole; l.Lists.Slot == nil {
+		l.Lists = nil
 	}
-	var slots []int32
-	if !l.takeColumns(data[:at], h.Sections, &slots) || !l.takeNumbers() || !l.sound() ||
-		len(slots) != 0 && len(slots) != l.n || !l.takeLists(slots, h.Whole, h.Joint) {
+	if !ok || !l.takeNumbers() || !l.sound() || !l.takeLists(h.Joint) {
 		return nil, nil, errDamaged
 	}
 	return l, h, nil
 }
 
-// takeColumns points the log's columns to the sections of a mapped cache.
-func (l *Log) takeColumns(data []byte, sections []int64, slots *[]int32) bool {
-	var names, described, policies blob
-	c, t := l.Choices, &items{}
-	if c == nil {
-		c = &Choices{}
-	} else {
-		t = c.items
-	}
-	columns := []func([]byte) bool{
-		to(&l.values), to(&l.Action), to(&l.Cost), to(&l.Propensity), to(&l.Propensities), to(&l.Weight), to(&l.Time),
-		to(&l.Group), to(&l.Logger), to(&l.Keys), to(&l.contextHash), to(&l.fileRows), to(&l.texts.ends), to(&l.texts.text),
-		to(&l.groups.ends), to(&l.groups.text), to(&policies.ends), to(&policies.text),
-		to(&c.First), to(&c.Count), to(&c.At), to(&c.Actions), to(&c.Items), to(&t.acts), to(slots),
-	}
-	columns = append(append(columns, l.named.columns(&names)[1:]...), t.columns(&described)...)
-	for i := range l.Outcomes {
-		columns = append(columns, to(&l.Outcomes[i].Values))
-	}
+// takeColumns points the columns of a log to the sections of a mapped cache, which have the given sizes.
+func takeColumns(data []byte, sections []section, sizes []int64) bool {
 	at := int64(sectionAlign)
-	if len(sections) != len(columns) {
+	if len(sections) != len(sizes) {
 		return false
 	}
-	for i, size := range sections {
+	for i, size := range sizes {
 		at = (at + sectionAlign - 1) / sectionAlign * sectionAlign
 		if size < 0 || at > int64(len(data)) || size > int64(len(data))-at {
 			return false
 		}
 		b := data[at : at+size : at+size]
 		at += size
-		if !columns[i](b) {
+		if !sections[i].take(b) {
 			return false
 		}
 	}
-	if !l.texts.sound() || !l.groups.sound() || !policies.sound() || !names.sound() || !described.sound() {
-		return false
-	}
-	l.names, l.Policies, t.names = names.all(), policies.all(), described.all()
-	return l.Choices != nil || c.First == nil && t.ids == nil
+	return true
 }
 
 // to returns what reads bytes as a column, of whole elements; none is nil.
 func to[T any](c *[]T) func([]byte) bool {
 	return func(b []byte) bool {
-		var t T
-		size := int(unsafe.Sizeof(t))
+		size := int(unsafe.Sizeof(*new(T)))
 		if len(b) > 0 {
 			*c = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
 		}
@@ -375,10 +384,8 @@ func (l *Log) sound() bool {
 		l.Choices != nil && !l.Choices.sound(k) {
 		return false
 	}
-	for _, o := range l.Outcomes {
-		if have := len(o.Values); have != 0 && have != n || !IsOutcome(o.Column) {
-			return false
-		}
+	if slices.ContainsFunc(l.Outcomes, func(o Outcome) bool { return !IsOutcome(o.Column) }) {
+		return false
 	}
 	groups := len(l.groups.ends)
 	if l.Lists != nil { // which are groups, too

@@ -79,15 +79,9 @@ func readCatalogue(path, packed string, format *format, o *Options, m *memory) (
 	for _, a := range b.actions {
 		c.Actions = append(c.Actions, a.text)
 	}
-	var names blob
-	for i, column := range c.items.columns(&names) {
-		s := b.contexts.spills()[i]
-		if err := s.flush(); err != nil {
-			return nil, err
-		}
-		column(bytes.Clone(s.buf))
+	for _, s := range b.contexts.sections(&c.items) {
+		s.take(bytes.Clone(s.buf))
 	}
-	c.items.names = names.all()
 	for _, column := range b.table.columns {
 		if c.columns = append(c.columns, column.name); column.role != roleContext || column.kind != number ||
 			column.numbers == b.n {
@@ -170,13 +164,13 @@ func (b *builder) use(c *Catalogue) {
 		b.actionID[name] = int32(i)
 	}
 	v, g := &c.items, &b.items
-	put(&g.values, v.values...)
-	put(&g.numbers, v.ids...)
-	put(&g.offsets, v.offsets...)
+	g.values.put(v.values...)
+	g.numbers.put(v.ids...)
+	g.offsets.put(v.offsets...)
 	for _, name := range v.names {
 		g.vocabulary.number([]byte(name))
 	}
-	g.category.bytes(v.category)
+	g.category.put(v.category...)
 	if g.n, g.dense = v.n, v.width >= 0; g.dense {
 		g.first = v.ids
 	}

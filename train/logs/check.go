@@ -145,17 +145,12 @@ func (l *Log) lengths() error {
 			all = len(l.Choices.Actions)
 		}
 	}
-	for _, c := range []struct {
-		name       string
-		have, want int
-	}{
-		{"costs", len(l.Cost), n}, {"propensities", len(l.Propensity), n}, {"weights", len(l.Weight), n},
-		{"propensities of all actions", len(l.Propensities), all}, {"times", len(l.Time), n},
-		{"groups", len(l.Group), n}, {"loggers", len(l.Logger), n}, {"keys", len(l.Keys), n},
-		{"rows of contexts", len(l.Rows), n},
-	} {
-		if c.have != 0 && c.have != c.want {
-			return fmt.Errorf("%d %s for %d actions: lengths do not agree", c.have, c.name, n)
+	if have := len(l.Propensities); have != 0 && have != all {
+		return fmt.Errorf("%d propensities of all actions for %d actions: lengths do not agree", have, n)
+	}
+	for _, c := range l.byRow() {
+		if c.len != 0 && c.len != n {
+			return fmt.Errorf("%d %s for %d actions: lengths do not agree", c.len, c.name, n)
 		}
 	}
 	return nil

@@ -91,16 +91,6 @@ func (l *Log) offered(i int) []string {
 	return names
 }
 
-// subset returns the choices of some rows, which share the options.
-func (c *Choices) subset(rows []int) *Choices {
-	if c == nil || c.First == nil {
-		return c
-	}
-	s := *c
-	s.First, s.Count, s.At = Pick(c.First, rows), Pick(c.Count, rows), Pick(c.At, rows)
-	return &s
-}
-
 // among returns the choices with each of the k actions at its place among so many.
 func (c *Choices) among(to []int32, k, wide int) (*Choices, error) {
 	if c.First == nil {

@@ -200,7 +200,7 @@ func (b *builder) compute(f *formula) error {
 	for _, c := range f.columns {
 		slot := b.outcomeSlot(f.outcome(c))
 		if slot >= len(r.outcomes) || r.outcomes[slot] != r.outcomes[slot] {
-			return bad(c, "%s, and the reward is computed from it", cmp.Or(b.outcomes[slot].text, "missing"))
+			return bad(c, "%s, and the reward is computed from it", cmp.Or(b.outcomes[slot].Text, "missing"))
 		}
 		x, u := r.outcomes[slot], f.ranges[c]
 		if !(x >= u.Low && x <= u.High) {

@@ -234,7 +234,7 @@ func (b *builder) propensity(at int, v float64) {
 }
 
 // unlisted reports that no row before has propensities of all actions.
-func (b *builder) unlisted() bool { return b.n == 0 || b.o.Estimate && b.props.size == 0 }
+func (b *builder) unlisted() bool { return b.n == 0 || b.o.Estimate && b.props.len() == 0 }
 
 // offers reads what the row offers: a list of ids, or of objects with an id and features.
 func (d *decoder) offers(b *builder, c *column) error {

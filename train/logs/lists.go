@@ -28,16 +28,6 @@ type Lists struct {
 	Assume, SlotWeights string
 }
 
-// subset returns the lists of some rows.
-func (s *Lists) subset(rows []int) *Lists {
-	if s == nil {
-		return nil
-	}
-	out := *s
-	out.Of, out.Slot = Pick(s.Of, rows), Pick(s.Slot, rows)
-	return &out
-}
-
 // Jointly reports that a log has a joint propensity for each list, and none of slots.
 func (s *Lists) Jointly() bool { return s != nil && s.Joint != nil }
 
@@ -51,12 +41,13 @@ func (s *Lists) Starts() (starts []int) {
 	return append(starts, len(s.Of))
 }
 
-// takeLists sets the lists of a log from the slots of its rows, whose propensities may be joint ones, and makes each list
-// without a group a group of its own.
-func (l *Log) takeLists(slots []int32, whole, joint bool) bool {
-	if slots == nil {
+// takeLists finds the lists of a log from the slots of its rows, whose propensities may be joint ones, and makes each
+// list without a group a group of its own.
+func (l *Log) takeLists(joint bool) bool {
+	if l.Lists == nil {
 		return true
 	}
+	slots := l.Lists.Slot
 	of, last := make([]int32, len(slots)), int32(-1)
 	for i, s := range slots {
 		if s == 1 {
@@ -66,8 +57,7 @@ func (l *Log) takeLists(slots []int32, whole, joint bool) bool {
 		}
 		of[i] = last
 	}
-	l.Lists = &Lists{Of: of, Slot: slots, Whole: whole}
-	if joint && l.Propensity != nil {
+	if l.Lists.Of = of; joint && l.Propensity != nil {
 		starts := l.Lists.Starts()
 		l.Lists.Joint, l.Propensity = Pick(l.Propensity, starts[:len(starts)-1]), nil
 	}
@@ -298,7 +288,7 @@ func (b *builder) addList() error {
 			if b.keep(action); b.n == 1 {
 				b.columnsOfLists, b.whole, b.joint = s.column, whole, joint
 			}
-			put(&b.slotNumbers, int32(l+1))
+			b.slotNumbers.put(int32(l + 1))
 		}
 	}
 	return nil
@@ -332,7 +322,7 @@ func (b *builder) addSlot() error {
 	b.keep(action)
 	b.lastSlot.slate, b.lastSlot.at = string(s.slate), slot
 	b.lastSlot.above = append(last.above, bytes.Clone(b.row.action))
-	put(&b.slotNumbers, slot)
+	b.slotNumbers.put(slot)
 	return nil
 }
 

@@ -243,18 +243,14 @@ func (l *Log) Subset(rows []int) *Log {
 	if l.source != nil {
 		s.source = l.source.Subset(rows)
 	}
-	s.Rows = make([]int, len(rows))
-	for i, r := range rows {
-		s.Rows[i] = l.Context(r)
-	}
-	s.Keys, s.Action, s.Cost = Pick(l.Keys, rows), Pick(l.Action, rows), Pick(l.Cost, rows)
-	s.Propensity, s.Weight, s.Time, s.Group, s.Logger = Pick(l.Propensity, rows), Pick(l.Weight, rows), Pick(l.Time,
-		rows), Pick(l.Group, rows), Pick(l.Logger, rows)
+	s.Choices, s.Lists, s.Numbers = cloned(l.Choices), cloned(l.Lists), cloned(l.Numbers)
 	s.Outcomes = slices.Clone(l.Outcomes)
-	for i := range s.Outcomes {
-		s.Outcomes[i].Values = Pick(s.Outcomes[i].Values, rows)
+	for _, c := range s.byRow() {
+		c.pick(rows)
 	}
-	s.Choices, s.Lists, s.Numbers = l.Choices.subset(rows), l.Lists.subset(rows), l.Numbers.subset(rows)
+	if l.Rows == nil {
+		s.Rows = slices.Clone(rows)
+	}
 	if k := l.K(); l.Propensities != nil && !l.Sets() {
 		s.Propensities = make([]float64, 0, len(rows)*k)
 		for _, r := range rows {
@@ -262,6 +258,49 @@ func (l *Log) Subset(rows []int) *Log {
 		}
 	}
 	return &s
+}
+
+// byRow is a column with an entry for each row, by the name that errors call it.
+type byRow struct {
+	name string
+	len  int
+	pick func(rows []int) // leaves the entries of some rows
+}
+
+func byRowOf[T any](name string, c *[]T) byRow {
+	return byRow{name, len(*c), func(rows []int) { *c = Pick(*c, rows) }}
+}
+
+// byRow lists the columns that have an entry for each row. A column is listed here alone: [Log.Subset] and [Log.Check]
+// follow. TestLog_SubsetHasEachColumn finds one that is not.
+func (l *Log) byRow() []byRow {
+	all := []byRow{byRowOf("actions", &l.Action), byRowOf("costs", &l.Cost), byRowOf("propensities", &l.Propensity),
+		byRowOf("weights", &l.Weight), byRowOf("times", &l.Time), byRowOf("groups", &l.Group),
+		byRowOf("loggers", &l.Logger), byRowOf("keys", &l.Keys), byRowOf("rows of contexts", &l.Rows)}
+	if c := l.Choices; c != nil {
+		all = append(all, byRowOf("first options", &c.First), byRowOf("numbers of options", &c.Count),
+			byRowOf("places among options", &c.At))
+	}
+	if s := l.Lists; s != nil {
+		all = append(all, byRowOf("lists", &s.Of), byRowOf("slots", &s.Slot))
+	}
+	if n := l.Numbers; n != nil {
+		all = append(all, byRowOf("numbers", &n.Value), byRowOf("densities", &n.Density),
+			byRowOf("transforms of numbers", &n.Transform))
+	}
+	for i := range l.Outcomes {
+		all = append(all, byRowOf(l.Outcomes[i].Column, &l.Outcomes[i].Values))
+	}
+	return all
+}
+
+// cloned is a copy of what p points to; nil of nil.
+func cloned[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	of := *p
+	return &of
 }
 
 // WithContexts returns the log with other vectors of its contexts, the row's by its place in rows; nil:

@@ -91,10 +91,7 @@ func (b *builder) reduce() error {
 			"setting columns reads it as one by density=propensity", mostAtoms)
 	}
 	r.number, r.action, r.form = v, append(r.action[:0], numeric.Format(v)...), 0
-	for len(r.outcomes) < len(numberColumns) {
-		r.outcomes = append(r.outcomes, math.NaN())
-	}
-	r.outcomes[0] = v
+	r.outcomes = setAt(r.outcomes, 0, v, math.NaN())
 	if !r.hasDensity {
 		n.atoms[v] = true
 		return nil
@@ -108,7 +105,7 @@ func (b *builder) reduce() error {
 		return bad("density", "%v is no density: want one above 0; setting propensity-form log reads logarithms",
 			r.density)
 	}
-	r.outcomes[1] = r.density
+	r.outcomes = setAt(r.outcomes, 1, r.density, math.NaN())
 	return b.family()
 }
 
@@ -157,7 +154,7 @@ func (b *builder) family() error {
 	if err := numeric.Fits(f, r.number, r.density, n.low, n.high, Agreement); err != nil {
 		return bad("density", "%v", err)
 	}
-	r.outcomes[2] = f.CDF(r.number)
+	r.outcomes = setAt(r.outcomes, 2, f.CDF(r.number), math.NaN())
 	return nil
 }
 
@@ -177,39 +174,25 @@ func (l *Log) takeNumbers() bool {
 		return true
 	}
 	of, ok := numeric.Parse(l.Actions)
-	l.Numbers = &Numbers{of, l.Outcomes[0].Values, l.Outcomes[1].Values, l.Outcomes[2].Values}
+	if !ok || len(l.Outcomes[0].Values) != l.Len() || l.lengths() != nil {
+		return false
+	}
+	l.Numbers = &Numbers{of, l.Outcomes[0].Values, make([]float64, l.Len()), l.Outcomes[2].Values}
+	for i := range l.Numbers.Density {
+		if p := at(l.Outcomes[1].Values, i, 0); p == p { // else the row has an atom
+			l.Numbers.Density[i] = p
+		}
+	}
 	if l.Outcomes = l.Outcomes[n:]; len(l.Outcomes) == 0 {
 		l.Outcomes = nil
 	}
-	if l.Numbers.Density == nil { // every row has an atom
-		l.Numbers.Density = make([]float64, l.n)
-	} else {
-		l.Numbers.Density = slices.Clone(l.Numbers.Density)
-	}
-	for i, p := range l.Numbers.Density {
-		if p != p {
-			l.Numbers.Density[i] = 0
-		}
-	}
-	have := len(l.Numbers.Transform)
-	ok = ok && len(l.Numbers.Value) == l.n && len(l.Numbers.Density) == l.n && (have == 0 || have == l.n)
-	if ok {
-		l.spread()
-	}
-	return ok
+	l.spread()
+	return true
 }
 
 // density reports that the propensity of row i is a density times the width of a bin, which may be above 1.
 func (l *Log) density(i int) bool {
 	return l.Numbers != nil && l.Numbers.Density[i] > 0 && !math.IsInf(l.Propensity[i], 0)
-}
-
-// subset returns the numbers of some rows.
-func (n *Numbers) subset(rows []int) *Numbers {
-	if n == nil {
-		return nil
-	}
-	return &Numbers{n.Of, Pick(n.Value, rows), Pick(n.Density, rows), Pick(n.Transform, rows)}
 }
 
 // into returns the log with other bins and the same atoms, or more.

@@ -231,12 +231,12 @@ func (o *offers) list() string {
 func (b *builder) appendOffers() (logged, sum uint64) {
 	o, g := &b.offers, &b.items
 	ids, vals := g.ids, g.vals
-	put(&b.optionFirst, b.optionActs.size/4)
-	put(&b.optionCount, int32(len(o.options)))
-	put(&b.optionAt, int32(o.at))
+	b.optionFirst.put(int64(b.optionActs.len()))
+	b.optionCount.put(int32(len(o.options)))
+	b.optionAt.put(int32(o.at))
 	for j, of := range o.options {
 		a := of.action
-		put(&b.optionActs, a)
+		b.optionActs.put(a)
 		b.actions[a].offers++
 		var h uint64
 		if o.named > 0 {
@@ -248,7 +248,7 @@ func (b *builder) appendOffers() (logged, sum uint64) {
 				a = -1
 			}
 			item, features := b.item(a)
-			put(&b.optionItems, item)
+			b.optionItems.put(item)
 			h += features
 		}
 		if h = mix(h); j == o.at {
@@ -290,7 +290,7 @@ func (b *builder) item(action int32) (number int32, content uint64) {
 		number = int32(len(b.itemHash))
 		b.itemNumbers[key] = number
 		b.itemHash = append(b.itemHash, g.content().content)
-		put(&b.itemActs, action)
+		b.itemActs.put(action)
 		g.add()
 	}
 	return number, b.itemHash[number]

@@ -35,18 +35,18 @@ func IsOutcome(name string) bool {
 	return false
 }
 
-// outcome holds an outcome while it is read.
+// outcome holds an outcome while it is read, and describes it in a cache.
 type outcome struct {
-	column string
-	values spill
-	text   string // see Outcome
+	Column string `json:"column"`
+	Text   string `json:"text,omitempty"` // see Outcome.text
+	values stored[float64]
 }
 
 // outcomeSlot is the place of a column among the outcomes, making it at first.
 func (b *builder) outcomeSlot(column string) int {
-	i := slices.IndexFunc(b.outcomes, func(o *outcome) bool { return o.column == column })
+	i := slices.IndexFunc(b.outcomes, func(o *outcome) bool { return o.Column == column })
 	if i < 0 {
-		o := &outcome{column: column}
+		o := &outcome{Column: column}
 		o.values.open(b.acts.dir)
 		i, b.outcomes = len(b.outcomes), append(b.outcomes, o)
 	}
@@ -66,16 +66,13 @@ func (b *builder) outcome(c *column, form jsontext.Kind, s []byte, v float64) {
 			v, ok = parseNumber(s)
 		}
 		if o := b.outcomes[c.slot]; !ok || form == '"' {
-			if o.text == "" {
-				o.text = fmt.Sprintf("%s has %s", b.where(b.at), quote(s))
+			if o.Text == "" {
+				o.Text = fmt.Sprintf("%s has %s", b.where(b.at), quote(s))
 			}
 			return
 		}
 	}
-	for len(r.outcomes) <= c.slot {
-		r.outcomes = append(r.outcomes, math.NaN())
-	}
-	r.outcomes[c.slot] = v
+	r.outcomes = setAt(r.outcomes, c.slot, v, math.NaN())
 }
 
 // appendOutcomes appends the outcomes of the row.
@@ -85,14 +82,8 @@ func (b *builder) appendOutcomes() {
 		if i < len(b.row.outcomes) {
 			v = b.row.outcomes[i]
 		}
-		late(&o.values, b.n, math.NaN(), v == v, v)
+		o.values.late(b.n, math.NaN(), v == v, v)
 	}
-}
-
-// outcomeHeader describes an outcome in a cache.
-type outcomeHeader struct {
-	Column string `json:"column"`
-	Text   string `json:"text,omitempty"` // see Outcome
 }
 
 // declare sets ranges, and which outcomes are missing at random, by their names.

@@ -77,7 +77,7 @@ func openReader(l *lines, b *builder) (reader, error) {
 			return nil, err
 		}
 		if c.role == roleOutcome && !plainNumber(top) {
-			b.outcomes[c.slot].text, c.role = l.path+" has values of type "+top.String(), roleIgnored
+			b.outcomes[c.slot].Text, c.role = l.path+" has values of type "+top.String(), roleIgnored
 		}
 		if err := r.add(c, top); err != nil {
 			return nil, err

@@ -78,7 +78,7 @@ func (t *table) ofSlot(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 	return nil
 }
 
-// setAt sets the value of slot l, from 0, after slots that have none.
+// setAt sets the value at a place, after values that are none.
 func setAt[T any](of []T, l int, v, none T) []T {
 	for len(of) <= l {
 		of = append(of, none)

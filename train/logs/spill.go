@@ -12,11 +12,26 @@ import (
 )
 
 // texts are a column of strings.
-type texts struct{ ends, text spill }
+type texts struct {
+	ends stored[int64]
+	text stored[byte]
+}
 
 func (t *texts) add(s []byte) {
-	t.text.bytes(s)
-	put(&t.ends, t.text.size)
+	t.text.put(s...)
+	t.ends.put(t.text.size)
+}
+
+// sections are the columns of a cache, which make a blob, and, unless all is nil, its strings.
+func (t *texts) sections(in *blob, all *[]string) []section {
+	text := of(&t.text, &in.text)
+	return []section{of(&t.ends, &in.ends), {text.spill, func(b []byte) bool {
+		ok := text.take(b) && in.sound()
+		if ok && all != nil {
+			*all = in.all()
+		}
+		return ok
+	}}}
 }
 
 // set numbers strings in the order in which they come.
@@ -108,23 +123,28 @@ func (s *spill) mapped() ([]byte, func() error, error) {
 	return mapFile(s.file.File, int(s.size), true)
 }
 
-func put[T int32 | int64 | uint32 | uint64 | float64](s *spill, v ...T) {
-	s.bytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0]))))
+// stored is a column of numbers.
+type stored[T any] struct{ spill }
+
+func (s *stored[T]) len() int { return int(s.size) / int(unsafe.Sizeof(*new(T))) }
+
+func (s *stored[T]) put(v ...T) {
+	s.bytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(*new(T)))))
 }
 
 // late puts the value of row n, if it has one, into a column that rows before may not have
 // had: those without have none.
-func late[T int32 | float64](s *spill, n int, none T, has bool, v T) {
+func (s *stored[T]) late(n int, none T, has bool, v T) {
 	if !has && s.size == 0 {
 		return
 	}
-	for s.size < int64(n)*int64(unsafe.Sizeof(v)) {
-		put(s, none)
+	for s.len() < n {
+		s.put(none)
 	}
 	if !has {
 		v = none
 	}
-	put(s, v)
+	s.put(v)
 }
 
 // tempFile is removed once it is closed.

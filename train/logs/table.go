@@ -241,8 +241,8 @@ func (b *builder) settle() error {
 				c.name, len(c.categories), what, c.word()))
 		}
 		switch {
-		case c.role >= roleSlots && b.slotNumbers.size == 0, c.role == roleIgnored && c.name != "",
-			c.role == roleOutcome && b.outcomes[c.slot].text != "":
+		case c.role >= roleSlots && b.slotNumbers.len() == 0, c.role == roleIgnored && c.name != "",
+			c.role == roleOutcome && b.outcomes[c.slot].Text != "":
 			ignored = append(ignored, c.name)
 		case c.role == roleContext && c.kind == undecided:
 			b.note(c.name, 0, "the column has no values")

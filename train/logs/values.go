@@ -99,7 +99,10 @@ type bag struct {
 	sum    sums // of the row
 	summed bool // and they are known
 
-	values, numbers, offsets, category spill
+	values   stored[float64]
+	numbers  stored[uint32]
+	offsets  stored[int64]
+	category stored[byte]
 }
 
 // begin begins a row.
@@ -108,15 +111,10 @@ func (g *bag) begin() {
 	g.ids, g.vals, g.summed = g.ids[:0], g.vals[:0], false
 }
 
-// spills are the columns, in their order in a cache.
-func (g *bag) spills() []*spill {
-	return []*spill{&g.values, &g.numbers, &g.offsets, &g.vocabulary.ends, &g.vocabulary.text, &g.category}
-}
-
-// columns returns, in the order of bag.spills, what takes each column of a cache; names takes the texts of the names.
-func (v *named) columns(names *blob) []func([]byte) bool {
-	return []func([]byte) bool{to(&v.values), to(&v.ids), to(&v.offsets), to(&names.ends), to(&names.text),
-		to(&v.category)}
+// sections are the columns of a cache, of which the values come first.
+func (g *bag) sections(v *named) []section {
+	return append([]section{of(&g.values, &v.values), of(&g.numbers, &v.ids), of(&g.offsets, &v.offsets),
+		of(&g.category, &v.category)}, g.vocabulary.sections(&blob{}, &v.names)...)
 }
 
 // width is the number of names in every row, −1: they differ.
@@ -132,22 +130,22 @@ func (g *bag) width() int {
 func (g *bag) add() {
 	switch {
 	case g.n == 0:
-		put(&g.numbers, g.ids...)
+		g.numbers.put(g.ids...)
 		g.first, g.dense = slices.Clone(g.ids), true
 	case g.dense && !slices.Equal(g.first, g.ids):
 		g.dense = false
 		w := int64(len(g.first))
-		put(&g.offsets, 0, w)
+		g.offsets.put(0, w)
 		for i := range int64(g.n - 1) {
-			put(&g.numbers, g.first...)
-			put(&g.offsets, (i+2)*w)
+			g.numbers.put(g.first...)
+			g.offsets.put((i + 2) * w)
 		}
 		fallthrough
 	case !g.dense:
-		put(&g.numbers, g.ids...)
-		put(&g.offsets, g.values.size/8+int64(len(g.ids)))
+		g.numbers.put(g.ids...)
+		g.offsets.put(int64(g.values.len() + len(g.ids)))
 	}
-	put(&g.values, g.vals...)
+	g.values.put(g.vals...)
 	g.n++
 }
 
@@ -195,7 +193,7 @@ func (b *builder) name(name []byte, cat bool) (uint32, error) {
 	if cat {
 		c = 1
 	}
-	g.category.bytes([]byte{c})
+	g.category.put(c)
 	return uint32(g.vocabulary.number(name)), nil
 }
 
