@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"hash/maphash"
@@ -147,22 +146,16 @@ func (s *Server) rememberFrom(path string, from int64) error {
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return err
 	}
-	r := bufio.NewReaderSize(f, 1<<16)
+	lines := wholefile.NewLines(f)
 	for {
-		if err := skipZeros(r); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		b, err := r.ReadBytes('\n')
+		wrong, err := lines.Next()
 		if err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		object, _, err := wholefile.Unseal(b[:len(b)-1])
 		var d logged
-		if err != nil || json.Unmarshal(object, &d) != nil || d.ID == "" || ours([]byte(d.ID)) {
+		if wrong != nil || json.Unmarshal(lines.Object, &d) != nil || d.ID == "" || ours([]byte(d.ID)) {
 			continue // cut off, damaged, or an id that is not asked for again
 		}
 		c, ok := s.current.Load().logged(&d)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -10,20 +9,6 @@ import (
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
 )
-
-// skipZeros moves to the first byte that is not 0: a file that is truncated while it is written to may begin with
-// zeros.
-func skipZeros(r *bufio.Reader) error {
-	for {
-		b, err := r.ReadByte()
-		if err != nil {
-			return err
-		}
-		if b != 0 {
-			return r.UnreadByte()
-		}
-	}
-}
 
 // wholeLines finds the place after the last line end of a file.
 func wholeLines(f io.ReaderAt, size int64) (int64, error) {
@@ -91,21 +76,16 @@ func actionsOf(f io.ReaderAt, whole int64) (names []string, kind string, err err
 		}
 		return nil, "", nil
 	}
-	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, whole), 1<<16)
-	for read := 0; read < 4<<20; {
-		if err := skipZeros(r); err == io.EOF {
+	lines := wholefile.NewLines(io.NewSectionReader(f, 0, whole))
+	for read := 0; read < 4<<20; read += len(lines.Raw) {
+		wrong, err := lines.Next()
+		if err == io.EOF {
 			break
 		} else if err != nil {
 			return nil, "", err
 		}
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			break
-		}
-		read += len(line)
-		object, _, err := wholefile.Unseal(line[:len(line)-1])
 		var d logged
-		if err != nil || json.Unmarshal(object, &d) != nil || d.ID == "" || d.Hash == "" {
+		if wrong != nil || json.Unmarshal(lines.Object, &d) != nil || d.ID == "" || d.Hash == "" {
 			continue
 		}
 		if names, err := d.names(); err == nil && len(names) > 0 {

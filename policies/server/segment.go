@@ -96,7 +96,7 @@ func (s *segment) repair(admit func(f io.ReaderAt, whole int64) error) (torn int
 	}
 	if torn = size - whole; torn > 0 {
 		rest := bufio.NewReader(io.NewSectionReader(s.f, whole, torn))
-		if err = skipZeros(rest); err == nil {
+		if _, err = wholefile.SkipZeros(rest); err == nil {
 			err = wholefile.SetAside(s.path+".torn", s.mode, rest)
 		}
 		if err != nil && err != io.EOF {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,9 +17,6 @@ import (
 
 	"opl/policies/wholefile"
 )
-
-// maxLine is how long a line of a served log may be.
-const maxLine = 1 << 26
 
 // file is a served log as it was when it was opened: what is appended to it later is not read, and
 // renaming it changes nothing.
@@ -43,7 +39,7 @@ func openFile(path string) (*file, error) {
 		err = fmt.Errorf("%s: not a regular file: a log is read more than once", path)
 	}
 	if err == nil {
-		err = l.each(func(_ int, _ []byte, s *line, _ int, wrong error) error {
+		err = l.each(func(_ int, _ []byte, s *line, wrong error) error {
 			if wrong != nil {
 				return nil
 			}
@@ -57,43 +53,61 @@ func openFile(path string) (*file, error) {
 	return l, nil
 }
 
-// each hands the lines of a file to use, counted from 1, until it returns io.EOF: as they are, and
-// decoded and checked, with the place of the action, or what is wrong with them. Errors name the file
-// and the line.
-func (f *file) each(use func(n int, raw []byte, s *line, action int, wrong error) error) error {
+// each hands the decisions of a file to use, with their lines, counted from 1, until it returns io.EOF: as they are, and
+// decoded and checked, or what is wrong with them. Errors name the file and the line.
+func (f *file) each(use func(n int, raw []byte, s *line, wrong error) error) error {
+	r := bufio.NewReader(io.NewSectionReader(f, 0, f.info.Size()))
+	lines := wholefile.NewLines(r)
+	if begin, _ := r.Peek(2); bytes.Equal(begin, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+		lines = wholefile.NewLines(z)
+	}
 	f.plain = 0
-	var text []byte
-	return f.eachLine(func(n int, raw []byte, wrong error) error {
+	defer func() { f.torn, f.zeros = lines.Torn, lines.Zeros }()
+	for n := 1; ; n++ {
+		var all []*line
+		wrong, err := lines.Next()
+		if err == nil && wrong == nil {
+			if !lines.Sealed {
+				f.plain++
+			}
+			all, wrong = decisions(lines.Object)
+		}
 		if wrong != nil {
-			return use(n, raw, nil, 0, wrong)
+			all = []*line{nil}
 		}
-		text = append(text[:0], raw[:len(raw)-1]...)
-		object, sealed, err := wholefile.Unseal(text)
-		if !sealed {
-			f.plain++
+		for i := 0; i < len(all) && err == nil; i++ {
+			err = use(n, lines.Raw, all[i], wrong)
 		}
-		var s line
-		action := 0
-		if err == nil {
-			err = s.decode(object)
-		}
-		if err == nil && s.Slots != nil {
-			slots, err := s.slots()
-			if err != nil {
-				return use(n, raw, &s, 0, err)
-			}
-			for _, one := range slots {
-				if err := use(n, raw, one, slices.Index(one.names, one.Action), nil); err != nil {
-					return err
-				}
-			}
+		if err == io.EOF {
 			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: line %d: %w", f.path, n, err)
 		}
-		if err == nil {
-			action, err = s.check()
-		}
-		return use(n, raw, &s, action, err)
-	})
+	}
+}
+
+// decisions are those of a line: one, or the slots of a list.
+func decisions(object []byte) ([]*line, error) {
+	s := &line{}
+	err := s.decode(object)
+	if err == nil {
+		err = s.among()
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case s.ID == "":
+		return nil, errors.New("no decision_id")
+	case s.Time.IsZero():
+		return nil, errors.New("no timestamp")
+	case s.Slots != nil:
+		return s.slots()
+	}
+	return []*line{s}, s.check()
 }
 
 func (l *line) decode(b []byte) error {
@@ -111,56 +125,4 @@ func (l *line) decode(b []byte) error {
 			"/", "."), wrong.JSONKind, wrong.GoType)
 	}
 	return fmt.Errorf("no JSON object: %w", err)
-}
-
-// eachLine hands the lines of a file to use, with their ends, until it returns io.EOF. It counts the
-// bytes of a last line without an end, which use does not get, and the zeros that lines begin with.
-func (f *file) eachLine(use func(n int, raw []byte, wrong error) error) error {
-	f.torn, f.zeros = 0, 0
-	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, f.info.Size()), 1<<16)
-	if begin, _ := r.Peek(2); bytes.Equal(begin, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.path, err)
-		}
-		r = bufio.NewReaderSize(z, 1<<16)
-	}
-	var long []byte
-	for n := 1; ; n++ {
-		b, err := r.ReadByte()
-		for ; err == nil && b == 0; b, err = r.ReadByte() {
-			f.zeros++
-		}
-		if err == nil {
-			err = r.UnreadByte()
-		}
-		var raw []byte
-		if err == nil {
-			raw, err = r.ReadSlice('\n')
-		}
-		var wrong error
-		if err == bufio.ErrBufferFull {
-			for long = long[:0]; err == bufio.ErrBufferFull; raw, err = r.ReadSlice('\n') {
-				if len(long) > maxLine {
-					wrong = fmt.Errorf("a line is longer than %d bytes", maxLine)
-					continue
-				}
-				long = append(long, raw...)
-			}
-			long = append(long, raw...)
-			raw = long
-		}
-		if err == io.EOF {
-			f.torn = len(raw)
-			return nil
-		}
-		if err == nil {
-			err = use(n, raw, wrong)
-		}
-		if err == io.EOF {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("%s: line %d: %w", f.path, n, err)
-		}
-	}
 }

@@ -120,6 +120,7 @@ type line struct {
 	kind  string       // of what a decision is among
 	names []string     // of actions, in the order of the propensities; none of a whole catalogue
 	set   []logs.Offer // what was offered; nil: all actions
+	at    int          // the action's place among the names
 }
 
 // What decisions are among, which must be the same for all of a log.
@@ -161,7 +162,7 @@ func (l *line) among() error {
 		for i := len(l.names); d.PeekKind() != ']'; i++ {
 			var a logs.Offer
 			var err error
-			if a.Features, err = read(d, fmt.Sprintf("actions[%d]", i), &a.Action); err != nil {
+			if a.Features, err = values(d, fmt.Sprintf("actions[%d]", i), &a.Action); err != nil {
 				return err
 			}
 			l.set = append(l.set, a)
@@ -185,42 +186,35 @@ func (l *line) among() error {
 	return nil
 }
 
-// check reports what is wrong with a line, and returns the action's place among what it is
-// among; of a whole catalogue it is 0.
-func (l *line) check() (action int, err error) {
-	if err := l.among(); err != nil {
-		return 0, err
-	}
+// check reports what is wrong with a line, and finds the action's place among what it is
+// among, unless that is a whole catalogue.
+func (l *line) check() error {
 	if l.kind == fixed && l.Number != nil {
 		l.kind = numbers
 	}
-	action = slices.Index(l.names, l.Action)
+	l.at = slices.Index(l.names, l.Action)
 	least := 2
 	if l.set != nil {
 		least = 1
 	}
 	switch {
-	case l.ID == "":
-		return 0, errors.New("no decision_id")
-	case l.Time.IsZero():
-		return 0, errors.New("no timestamp")
 	case l.kind == whole && (l.Action == "" || l.Propensities != nil || !(l.Propensity > 0 && l.Propensity <= 1)):
-		return 0, fmt.Errorf("action %q of a catalogue with the propensity %v, and %d propensities: want one in "+
+		return fmt.Errorf("action %q of a catalogue with the propensity %v, and %d propensities: want one in "+
 			"(0, 1], and no list", l.Action, l.Propensity, len(l.Propensities))
 	case l.kind == whole:
-		return 0, nil
+		return nil
 	case len(l.names) < least || len(l.Propensities) != len(l.names):
-		return 0, fmt.Errorf("%d actions and %d propensities", len(l.names), len(l.Propensities))
-	case action < 0:
-		return 0, fmt.Errorf("action %q is none of %q", l.Action, l.names)
+		return fmt.Errorf("%d actions and %d propensities", len(l.names), len(l.Propensities))
+	case l.at < 0:
+		return fmt.Errorf("action %q is none of %q", l.Action, l.names)
 	}
 	if _, err := logs.Distribution(l.Propensities, l.names, logs.Rounding); err != nil {
-		return 0, fmt.Errorf("the propensities: %w", err)
+		return fmt.Errorf("the propensities: %w", err)
 	}
-	if p := l.Propensities[action]; p != l.Propensity || p == 0 {
-		return 0, fmt.Errorf("the propensity is %v, that of action %q is %v", l.Propensity, l.Action, p)
+	if p := l.Propensities[l.at]; p != l.Propensity || p == 0 {
+		return fmt.Errorf("the propensity is %v, that of action %q is %v", l.Propensity, l.Action, p)
 	}
-	return action, nil
+	return nil
 }
 
 // Log is served logs, read as one, whose ids have been read.
@@ -282,10 +276,10 @@ func Open(paths []string, d Duplicates, bad io.Writer) (_ *Log, err error) {
 	}
 	slices.SortStableFunc(l.files, func(a, b *file) int { return a.first.Compare(b.first) })
 	for i, f := range l.files {
-		err := f.each(func(n int, raw []byte, s *line, _ int, wrong error) error {
+		err := f.each(func(n int, raw []byte, s *line, wrong error) error {
 			if wrong == nil {
 				if wrong = l.take(s); wrong == nil && bad != nil {
-					_, wrong = values("context", s.Context, nil)
+					_, wrong = values(decoder(s.Context), "context", nil)
 				}
 			}
 			if wrong != nil {
@@ -361,7 +355,7 @@ func Other(of *logs.Log, d Duplicates) (*Log, error) {
 // each hands over the decisions that count, with their contexts where those are still to be read.
 func (l *Log) each(use func(d *logs.Decision, context jsontext.Value) error) error {
 	for i := range l.files {
-		if err := l.files[i].each(func(n int, raw []byte, row *line, action int, wrong error) error {
+		if err := l.files[i].each(func(n int, raw []byte, row *line, wrong error) error {
 			if wrong != nil && l.skip {
 				return nil // it has been counted
 			}
@@ -369,9 +363,9 @@ func (l *Log) each(use func(d *logs.Decision, context jsontext.Value) error) err
 				return wrong
 			}
 			if l.kind == whole {
-				action = l.index[row.Action]
+				row.at = l.index[row.Action]
 			}
-			d := &logs.Decision{ID: row.ID, Time: row.Time, Group: row.Group, Offered: row.set, Action: action,
+			d := &logs.Decision{ID: row.ID, Time: row.Time, Group: row.Group, Offered: row.set, Action: row.at,
 				Propensity: row.Propensity, Propensities: row.Propensities, Weight: 1, Policy: row.Hash,
 				Catalogue: row.Catalogue, Slate: row.slate, Slot: row.slot}
 			if row.Number != nil {
@@ -630,7 +624,7 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 		return err
 	}
 	if j.logged == nil {
-		if d.Context, err = values("context", context, nil); err != nil {
+		if d.Context, err = values(decoder(context), "context", nil); err != nil {
 			return err
 		}
 	}
@@ -645,20 +639,15 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 	return j.write(last)
 }
 
-// values are the named values of a context, or of an action, as it was logged, flat, and with
-// each value as the policy took it: see package policies/server. The string id of an action
-// goes to id; nil: there is none.
-func values(what string, object []byte, id *string) ([]features.Value, error) {
-	return read(decoder(object), what, id)
-}
-
 // decoder reads a value of a line, which has been checked to be JSON.
 func decoder(b []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// read is values of what comes next.
-func read(d *jsontext.Decoder, what string, id *string) ([]features.Value, error) {
+// values are the named values of a context, or of an action, as it was logged, flat, and with
+// each value as the policy took it: see package policies/server. The string id of an action
+// goes to id; nil: there is none.
+func values(d *jsontext.Decoder, what string, id *string) ([]features.Value, error) {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return nil, fmt.Errorf("%s: no object", what)
 	}

@@ -240,20 +240,6 @@ func TestJoin_RefusesBadFiles(t *testing.T) {
 	}
 }
 
-// Lines longer than the buffer are read whole.
-func TestLines_LongerThanTheBufferAreReadWhole(t *testing.T) {
-	f, err := openFile(write(t, "l", strings.Repeat("x", 3<<20)+"\n"+strings.Repeat("y", 1<<20)+"\n\x00\x00z\n\x00rest"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var got []int
-	err = f.eachLine(func(n int, b []byte, _ error) error { got = append(got, n*10_000_000+len(b)); return nil })
-	if err != nil || f.torn != 4 || f.zeros != 3 || fmt.Sprint(got) != fmt.Sprint([]int{10_000_000 + 3<<20 + 1, 20_000_000 + 1<<20 + 1, 30_000_002}) {
-		t.Errorf("%v, torn %d, %v", got, f.torn, err)
-	}
-}
-
 // Several files are one log, whatever their order; lines that are equal count once, zeros and
 // bad lines do not stop it.
 func TestJoin_ReadsSeveralFilesAsOneLog(t *testing.T) {
