@@ -146,13 +146,14 @@ type output struct {
 	hash             *xxhash.Digest
 	scratch          []byte
 
-	decisionIDs               texts
-	costs, ps, props, weights stored[float64]
-	acts, group, logger       stored[int32]
-	rowIDs, contextHash       stored[uint64]
-	times, rows               stored[int64]
-	outcomes                  []*outcome
-	badRows                   spill
+	decisionIDs                    texts
+	costs, ps, props, weights      stored[float64]
+	numbers, densities, transforms stored[float64] // see Numbers
+	acts, group, logger            stored[int32]
+	rowIDs, contextHash            stored[uint64]
+	times, rows                    stored[int64]
+	outcomes                       []*outcome
+	badRows                        spill
 
 	// what rows offer
 	optionFirst                                                           stored[int64]
@@ -527,6 +528,11 @@ func (b *builder) appendRow() {
 		p = b.policies.number(r.policy)
 	}
 	b.logger.late(b.n, -1, len(r.policy) > 0, p)
+	if b.numbering.of != nil {
+		b.numbers.put(r.number)
+		b.densities.put(r.density)
+		b.transforms.late(b.n, math.NaN(), r.transform == r.transform, r.transform)
+	}
 	b.appendOutcomes()
 }
 

@@ -39,14 +39,11 @@ type cacheHeader struct {
 	Origin  `json:"origin"`
 
 	Rows      int      `json:"rows"`
-	Width     int      `json:"width"` // of dense contexts; -1: sparse
 	Actions   []string `json:"actions"`
 	Hash      string   `json:"hash"`
-	HasIDs    bool     `json:"has_ids"`
 	Catalogue bool     `json:"catalogue"` // items are those of all actions, in their order
 	Items     int      `json:"items"`
-	ItemWidth int      `json:"item_width"` // as Width, of what actions are described by
-	ByPlace   bool     `json:"by_place"`   // actions have no ids
+	ByPlace   bool     `json:"by_place"` // actions have no ids
 	// Outcomes have sections of their own, after the others.
 	Outcomes []*outcome `json:"outcomes,omitempty"`
 	Whole    bool       `json:"whole,omitempty"` // see Lists
@@ -75,7 +72,8 @@ func sections(o *output, l *Log) []section {
 			of(&o.rowIDs, &l.Keys), of(&o.contextHash, &l.contextHash), of(&o.rows, &l.fileRows),
 			of(&o.optionFirst, &c.First), of(&o.optionCount, &c.Count), of(&o.optionAt, &c.At),
 			of(&o.optionActs, &c.Actions), of(&o.optionItems, &c.Items), of(&o.itemActs, &t.acts),
-			of(&o.slotNumbers, &l.Lists.Slot)})
+			of(&o.slotNumbers, &l.Lists.Slot), of(&o.numbers, &l.Numbers.Value),
+			of(&o.densities, &l.Numbers.Density), of(&o.transforms, &l.Numbers.Transform)})
 	l.Outcomes = slices.Grow(l.Outcomes, len(o.outcomes)) // nil of none
 	for i, x := range o.outcomes {
 		l.Outcomes = append(l.Outcomes, Outcome{Column: x.Column, text: x.Text})
@@ -86,7 +84,7 @@ func sections(o *output, l *Log) []section {
 
 // emptyLog is a log that can have all columns.
 func emptyLog() *Log {
-	return &Log{store: &store{}, Choices: &Choices{items: &items{}}, Lists: &Lists{}}
+	return &Log{store: &store{}, Choices: &Choices{items: &items{}}, Lists: &Lists{}, Numbers: &Numbers{}}
 }
 
 // cacheWriter writes a cache from its beginning to its end, and hashes it.
@@ -158,10 +156,9 @@ func (b *builder) unwritten(err error) error {
 
 // seal writes what comes after the values of contexts; of the header h, the part that the builder does not know.
 func (b *builder) seal(to *cacheWriter, h cacheHeader, names []string) error {
-	h.Rows, h.Width, h.Actions, h.Origin = b.n, b.contexts.width(), names, b.Origin
+	h.Rows, h.Actions, h.Origin, h.Files = b.n, names, b.Origin, b.files
 	h.Hash = fmt.Sprintf("%016x", b.hash.Sum64())
-	h.HasIDs, h.Files = b.first.hasID, b.files
-	h.Catalogue, h.Items, h.ItemWidth, h.ByPlace = b.catalogue != nil, b.items.n, b.items.width(), b.byPlace
+	h.Catalogue, h.Items, h.ByPlace = b.catalogue != nil, b.items.n, b.byPlace
 	h.Whole, h.Joint, h.Outcomes = b.whole, b.joint, b.outcomes
 	w := bufio.NewWriterSize(to, 1<<18)
 	for i, s := range sections(&b.output, emptyLog()) {
@@ -307,10 +304,9 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 		return nil, nil, errDamaged
 	}
 	l := emptyLog()
-	l.Actions, l.Origin, l.hash, l.files, l.hasIDs = h.Actions, h.Origin, h.Hash, h.Files, h.HasIDs
-	l.named.n, l.named.width = h.Rows, h.Width
+	l.Actions, l.Origin, l.hash, l.files, l.n = h.Actions, h.Origin, h.Hash, h.Files, h.Rows
 	t := l.Choices.items
-	t.n, t.width, t.byPlace, t.catalogue = h.Items, h.ItemWidth, h.ByPlace, h.Catalogue
+	t.n, t.byPlace, t.catalogue = h.Items, h.ByPlace, h.Catalogue
 	ok := takeColumns(data[:at], sections(&output{outcomes: h.Outcomes}, l), h.Sections)
 	if c := l.Choices; t.n == 0 && !t.catalogue {
 		l.Choices, ok = nil, ok && c.First == nil && t.ids == nil
@@ -318,7 +314,7 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 	if l.Lists.Whole = h.Whole; l.Lists.Slot == nil {
 		l.Lists = nil
 	}
-	if !ok || !l.takeNumbers() || !l.sound() || !l.takeLists(h.Joint) {
+	if !ok || !l.sound() || !l.takeNumbers() || !l.takeLists(h.Joint) {
 		return nil, nil, errDamaged
 	}
 	return l, h, nil
@@ -380,7 +376,7 @@ func (l *Log) sound() bool {
 	n, k := l.n, len(l.Actions)
 	if n < 1 || k < 2 || n > math.MaxInt/8/k || len(l.Action) != n || l.Cost == nil || l.Keys == nil ||
 		len(l.contextHash) != n || l.fileRows != nil && len(l.fileRows) != n || l.lengths() != nil ||
-		l.Propensities != nil && l.Propensity == nil || l.hasIDs != (len(l.texts.ends) == n) ||
+		l.Propensities != nil && l.Propensity == nil || l.HasIDs() && len(l.texts.ends) != n ||
 		l.Choices != nil && !l.Choices.sound(k) {
 		return false
 	}

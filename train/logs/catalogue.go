@@ -75,7 +75,7 @@ func readCatalogue(path, packed string, format *format, o *Options, m *memory) (
 	if len(b.actions) < 2 {
 		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(b.actions))
 	}
-	c := &Catalogue{items: named{n: b.n, width: b.contexts.width()}}
+	c := &Catalogue{items: named{n: b.n}}
 	for _, a := range b.actions {
 		c.Actions = append(c.Actions, a.text)
 	}
@@ -171,7 +171,7 @@ func (b *builder) use(c *Catalogue) {
 		g.vocabulary.number([]byte(name))
 	}
 	g.category.put(v.category...)
-	if g.n, g.dense = v.n, v.width >= 0; g.dense {
+	if g.n, g.dense = v.n, v.offsets == nil; g.dense {
 		g.first = v.ids
 	}
 }

@@ -22,9 +22,6 @@ type Numbers struct {
 	Transform []float64
 }
 
-// The columns that a cache has of numbers, where it has outcomes.
-var numberColumns = []string{"action", "density", "transform"}
-
 // mostAtoms is how many numbers may have a propensity and no density.
 const mostAtoms = 64
 
@@ -42,6 +39,7 @@ type numbering struct {
 // drawn holds the number of a row.
 type drawn struct {
 	number, density float64
+	transform       float64 // NaN: its family is not known
 	hasDensity      bool
 	family          []byte // of the density
 }
@@ -62,9 +60,6 @@ func (b *builder) startNumbers() error {
 	}
 	n.names, n.atoms, n.families = n.of.Names()[:n.of.Bins()], map[float64]bool{}, map[string]numeric.Family{}
 	n.low, n.high = n.of.Range()
-	for _, c := range numberColumns {
-		b.outcomeSlot(c)
-	}
 	return nil
 }
 
@@ -90,8 +85,7 @@ func (b *builder) reduce() error {
 		return bad("density", "more than %d numbers have a propensity and no density: is it a density? "+
 			"setting columns reads it as one by density=propensity", mostAtoms)
 	}
-	r.number, r.action, r.form = v, append(r.action[:0], numeric.Format(v)...), 0
-	r.outcomes = setAt(r.outcomes, 0, v, math.NaN())
+	r.number, r.transform, r.action, r.form = v, math.NaN(), append(r.action[:0], numeric.Format(v)...), 0
 	if !r.hasDensity {
 		n.atoms[v] = true
 		return nil
@@ -105,7 +99,6 @@ func (b *builder) reduce() error {
 		return bad("density", "%v is no density: want one above 0; setting propensity-form log reads logarithms",
 			r.density)
 	}
-	r.outcomes = setAt(r.outcomes, 1, r.density, math.NaN())
 	return b.family()
 }
 
@@ -154,7 +147,7 @@ func (b *builder) family() error {
 	if err := numeric.Fits(f, r.number, r.density, n.low, n.high, Agreement); err != nil {
 		return bad("density", "%v", err)
 	}
-	r.outcomes = setAt(r.outcomes, 2, f.CDF(r.number), math.NaN())
+	r.transform = f.CDF(r.number)
 	return nil
 }
 
@@ -167,24 +160,16 @@ func (n *numbering) all() []string {
 	return of.Names()
 }
 
-// takeNumbers makes the columns of numbers that a cache has what they are in the log.
+// takeNumbers finds what the numbers of a log that is sound stand for; nil, if it has none.
 func (l *Log) takeNumbers() bool {
-	n := len(numberColumns)
-	if len(l.Outcomes) < n || l.Outcomes[0].Column != numberColumns[0] {
-		return true
+	n := l.Numbers
+	if n.Value == nil {
+		l.Numbers = nil
+		return n.Density == nil && n.Transform == nil
 	}
-	of, ok := numeric.Parse(l.Actions)
-	if !ok || len(l.Outcomes[0].Values) != l.Len() || l.lengths() != nil {
+	var ok bool
+	if n.Of, ok = numeric.Parse(l.Actions); !ok || n.Density == nil {
 		return false
-	}
-	l.Numbers = &Numbers{of, l.Outcomes[0].Values, make([]float64, l.Len()), l.Outcomes[2].Values}
-	for i := range l.Numbers.Density {
-		if p := at(l.Outcomes[1].Values, i, 0); p == p { // else the row has an atom
-			l.Numbers.Density[i] = p
-		}
-	}
-	if l.Outcomes = l.Outcomes[n:]; len(l.Outcomes) == 0 {
-		l.Outcomes = nil
 	}
 	l.spread()
 	return true
@@ -263,7 +248,7 @@ func CollectNumbers(of numeric.Actions, decisions []Decision) (*Log, error) {
 func (l *Log) drawnEvenly() error {
 	n := l.Numbers
 	low, high := n.Of.Range()
-	n.Transform, l.Propensity = make([]float64, l.n), slices.Clone(l.Propensity)
+	n.Density, n.Transform, l.Propensity = slices.Clone(n.Density), make([]float64, l.n), slices.Clone(l.Propensity)
 	for i, v := range n.Value {
 		if want := 1 / (high - low); !Near(n.Density[i], want, Agreement) {
 			return fmt.Errorf("%s, column density: %v was logged, the uniform policy from %v to %v has %v: another policy "+

@@ -58,7 +58,6 @@ type store struct {
 	contextHash []uint64 // of its named values, see ContextHashes
 	groups      blob
 	texts       blob // decision ids
-	hasIDs      bool
 	once        sync.Once
 	apart       []uint64 // of rows without ids, see Identity; made once
 }
@@ -76,7 +75,7 @@ func (l *Log) Path() string { return l.from().path }
 func (l *Log) Names() []string { return l.from().names }
 
 // HasIDs reports that rows have a decision_id.
-func (l *Log) HasIDs() bool { return l.from().hasIDs }
+func (l *Log) HasIDs() bool { return l.from().texts.ends != nil }
 
 // where names file and row for errors.
 func (l *Log) where(i int) string { return l.from().files.where(l.name(), l.Row(i)) }

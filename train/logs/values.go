@@ -13,7 +13,7 @@ import (
 type named struct {
 	names    []string
 	category []byte // 1 for the names of categories
-	n, width int    // rows; names in every row, if dense, or −1
+	n        int    // rows
 
 	values  []float64
 	ids     []uint32 // of names; of every row, if dense
@@ -25,7 +25,7 @@ func (v *named) span(i int) (lo, hi int) {
 	if v.offsets != nil {
 		return int(v.offsets[i]), int(v.offsets[i+1])
 	}
-	return i * v.width, (i + 1) * v.width
+	return i * len(v.ids), (i + 1) * len(v.ids)
 }
 
 // row returns the names and values of row i, shared with the rows.
@@ -65,17 +65,14 @@ func (v *named) sound() bool {
 		return false
 	}
 	switch {
-	case v.width >= 0:
-		if v.offsets != nil || len(v.ids) != v.width || v.width > 0 && len(v.values)/v.width != v.n ||
-			len(v.values) != v.n*v.width {
+	case v.offsets == nil:
+		if w := len(v.ids); w > 0 && len(v.values)/w != v.n || len(v.values) != v.n*w {
 			return false
 		}
 	case len(v.offsets) != v.n+1 || v.offsets[0] != 0 || v.offsets[v.n] != int64(len(v.values)) ||
 		len(v.ids) != len(v.values),
 		!slices.IsSorted(v.offsets):
 		return false
-	case v.ids == nil: // rows that are all empty
-		v.ids, v.values = []uint32{}, []float64{}
 	}
 	return within(v.ids, 0, len(v.names))
 }
@@ -115,14 +112,6 @@ func (g *bag) begin() {
 func (g *bag) sections(v *named) []section {
 	return append([]section{of(&g.values, &v.values), of(&g.numbers, &v.ids), of(&g.offsets, &v.offsets),
 		of(&g.category, &v.category)}, g.vocabulary.sections(&blob{}, &v.names)...)
-}
-
-// width is the number of names in every row, −1: they differ.
-func (g *bag) width() int {
-	if g.dense {
-		return len(g.first)
-	}
-	return -1
 }
 
 // add appends the row: values alone as long as all rows have the names of the first in its
