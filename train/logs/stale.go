@@ -93,25 +93,8 @@ func sourceOf(path string, info os.FileInfo) (src source, err error) {
 // key is what of the options matters to the cache, with the hash of the catalogue's file; 0:
 // there is none.
 func key(format string, o *Options, catalogue uint64) string {
-	k := fmt.Sprintf("7 %q %q %v %v %q %q %q %x", format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories,
-		o.BadRows, catalogue)
-	if len(o.Columns)+len(o.ColumnsBefore) > 0 {
-		k += fmt.Sprintf(" columns %q %q", o.Columns, o.ColumnsBefore)
-	}
-	if o.Delimiter+o.Dates != "" {
-		k += fmt.Sprintf(" as %q %q", o.Delimiter, o.Dates)
-	}
-	if o.PropensityForm != "" || len(o.RewardMap) > 0 || o.NoRewards {
-		k += fmt.Sprintf(" values %s %v %v", o.PropensityForm, o.RewardMap, o.NoRewards)
-	}
-	if o.formula != nil {
-		k += fmt.Sprintf(" reward %q %v", o.Reward, o.formula.ranges)
-	}
-	if o.Estimate { // rows may lack propensities
-		k += " gaps"
-	}
-	if o.Numbers != nil {
-		k += fmt.Sprint(" numbers ", *o.Numbers)
-	}
-	return k
+	return fmt.Sprintf("8 %q %q %v %v %q %q %q %x columns %q %q as %q %q values %s %v %v reward %v gaps %v numbers %v",
+		format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows, catalogue, o.Columns,
+		o.ColumnsBefore, o.Delimiter, o.Dates, o.PropensityForm, o.RewardMap, o.NoRewards, o.formula, o.Estimate,
+		o.Numbers)
 }
