@@ -226,14 +226,14 @@ func usage(c *cobra.Command, what string) error {
 	return fmt.Errorf("%s: %s: %s; see %s --help", c.Name(), what, c.UseLine(), c.CommandPath())
 }
 
-// oneLine keeps an error to one line.
+// oneLine keeps an error to one line, and several errors apart.
 // A file's error begins with its name, not with the call that failed.
 func oneLine(err error) string {
 	text := err.Error()
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		text = strings.Replace(text, at.Error(), at.Path+": "+at.Err.Error(), 1)
 	}
-	return strings.Join(strings.Fields(text), " ")
+	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", "; ")), " ")
 }
 
 func versionCommand() *cobra.Command {

@@ -153,6 +153,12 @@ func (l *Log) lengths() error {
 			return fmt.Errorf("%d %s for %d actions: lengths do not agree", c.len, c.name, n)
 		}
 	}
+	for _, o := range l.Outcomes {
+		if !IsOutcome(o.Column) || o.Values != nil && len(o.Values) != n {
+			return fmt.Errorf("outcome %q of %d values: want %d, and a name that begins with reward_ or cost_", o.Column,
+				len(o.Values), n)
+		}
+	}
 	return nil
 }
 

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +16,6 @@ type csv struct {
 	comma byte     // or what separates fields
 	guess bool     // what separates fields, in the header
 	cells [][]byte // of the row
-
-	least, most int // characters of the last field of rows so far, plus 1; 0: none
 }
 
 func newCSV(l *lines, b *builder) (reader, error) {
@@ -77,18 +74,8 @@ func newCSV(l *lines, b *builder) (reader, error) {
 }
 
 func (c *csv) next(b *builder) error {
-	err := c.record(b)
-	if err == nil {
-		n := len(c.raw()) - bytes.LastIndexByte(c.text, c.comma) // of what is quoted any number
-		b.unended(c.text, n < 2*c.least-c.most)
-		c.least, c.most = min(cmp.Or(c.least, n), n), max(c.most, n)
-	}
-	return err
-}
-
-func (c *csv) record(b *builder) error {
 	if there, err := c.table.next(b, c.readAhead); there {
-		return err
+		return c.ended(b, c.comma, err)
 	}
 	if a := c.blocks; a != nil && bytes.Count(c.back, []byte{'"'})%2 == 1 { // it may go over several lines
 		c.alone(a.block.text[a.block.rows[a.at-1].from:])
@@ -105,7 +92,7 @@ func (c *csv) record(b *builder) error {
 			return err
 		}
 	}
-	return nil
+	return c.ended(b, c.comma, nil)
 }
 
 // csvLine reads lines without quotes.

@@ -48,6 +48,8 @@ type lines struct {
 	any   bool
 	text  []byte // the line that next read
 	n     int    // its number, from 1
+
+	least, most int // characters of the last values of rows, plus 1; 0: none yet
 }
 
 // next reads the next line that is not blank into text.
@@ -121,16 +123,22 @@ func (l *lines) line() ([]byte, error) {
 	return b, nil
 }
 
-// unended notes that the row's line has no end, unless a quote closes its last value. If that value is far shorter than
-// in all other rows, it is doubted.
-func (b *builder) unended(line []byte, short bool) {
-	switch c := line[len(line)-1]; {
+// ended notes that the line of a row has no end, unless a quote closes its last value. If that value is far shorter than
+// in all rows before, it is doubted. It returns the row's error.
+func (l *lines) ended(b *builder, comma byte, err error) error {
+	if err != nil {
+		return err
+	}
+	n := len(l.raw()) - bytes.LastIndexByte(l.text, comma)
+	switch c := l.text[len(l.text)-1]; {
 	case c == '\n' || c == '\r' || c == '"':
-	case short:
-		b.Doubts = append(b.Doubts, b.where(b.at)+", the last, has no end, and its last value is shorter than those of all other rows")
+	case n < 2*l.least-l.most:
+		b.Doubts = append(b.Doubts, b.where(b.at)+", the last, has no end, and its last value is shorter than in all others")
 	default:
 		b.note("", 0, "%s, the last, has no end: its last value may be cut; end the file by a newline", b.where(b.at))
 	}
+	l.least, l.most = min(cmp.Or(l.least, n), n), max(l.most, n)
+	return nil
 }
 
 // checkText refuses a line that is not text.

@@ -46,20 +46,9 @@ func (r *vw) next(b *builder) error {
 			return err
 		}
 	}
-	var err error
 	if r.multi {
-		err = r.example(b)
-	} else {
-		err = r.single(b)
+		return r.ended(b, ' ', r.example(b))
 	}
-	if err == nil {
-		b.unended(r.text, false)
-	}
-	return err
-}
-
-// single reads a decision of one line.
-func (r *vw) single(b *builder) error {
 	if err := r.lines.next(); err != nil {
 		return err
 	}
@@ -70,7 +59,7 @@ func (r *vw) single(b *builder) error {
 	if err == nil {
 		err = r.spaces(b, spaces)
 	}
-	return err
+	return r.ended(b, ' ', err)
 }
 
 // decide finds out which kind the file is by its first two lines, which are read again.

@@ -78,7 +78,7 @@ type Summary struct {
 	To         time.Time     `json:"to"`                 // time of the last decision
 	MeanReward float64       `json:"mean_reward"`        // of the decisions with a reward
 	Outcomes   []Known       `json:"outcomes,omitempty"` // other outcomes
-	Notes      []string      `json:"notes,omitempty"`    // what reading found out
+	Notes      []string      `json:"notes,omitempty"`    // of reading the rewards
 }
 
 // Known is how many of the decisions that were written have an outcome, by its column.
@@ -495,9 +495,6 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	s := &j.Summary
 	*s = Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies,
 		Bad: l.Bad, Plain: l.plain, Notes: rewards.notes}
-	if l.logged != nil {
-		s.Notes = slices.Concat(s.Notes, l.logged.Doubts)
-	}
 	for _, column := range rewards.Outcomes() {
 		s.Outcomes = append(s.Outcomes, Known{Column: column})
 		j.outcomes = append(j.outcomes, rewards.others[column])
