@@ -58,8 +58,9 @@ func (l *log) contextColumns() (all []Column) {
 		}
 	}
 	place, of := map[string]int{}, make([]int, len(names))
+	number, quoted := map[string]bool{}, map[string]string{}
 	for j, name := range names {
-		column, _, category := strings.Cut(name, "=")
+		column, value, category := strings.Cut(name, "=")
 		at, seen := place[column]
 		if !seen {
 			at = len(all)
@@ -69,7 +70,11 @@ func (l *log) contextColumns() (all []Column) {
 		if of[j] = at; category {
 			all[at].Type = "category"
 			all[at].Categories++
+			if _, err := strconv.ParseFloat(value, 64); err == nil {
+				quoted[column] = value
+			}
 		}
+		number[column] = number[column] || !category
 	}
 	rows, ends := make([]int, len(all)), make([][2]end, len(all)) // the least of v, and of −v
 	for c := range all {
@@ -101,6 +106,10 @@ func (l *log) contextColumns() (all []Column) {
 	columns := make([]string, len(all))
 	for c := range all {
 		columns[c] = all[c].Name
+		if value, both := quoted[columns[c]]; both && number[columns[c]] {
+			l.misread("column %s: some rows have numbers, others numbers in quotes, as %q, which are read as names",
+				columns[c], value)
+		}
 		if all[c].Missing = max(0, l.n-rows[c]); all[c].Type == "number" && rows[c] > 0 {
 			least, most := ends[c][0], ends[c][1]
 			low, high := bounded(least.at), bounded(-most.at)

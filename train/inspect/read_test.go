@@ -57,6 +57,30 @@ func TestInspect_DoubtsCodesAndColumnsThatAreAlike(t *testing.T) {
 	}
 }
 
+// Numbers of a context that are in quotes in some rows are another feature there. Words beside numbers are none.
+func TestInspect_DoubtsNumbersThatAreInQuotesInSomeRows(t *testing.T) {
+	for _, other := range []string{`"41"`, `"unknown"`, `41`} {
+		var b strings.Builder
+		for i := range 400 {
+			age := map[bool]string{true: "30", false: other}[i%9 > 0]
+			fmt.Fprintf(&b, `{"action":%d,"reward":%d,"propensity":0.5,"context":{"age":%s,"b":%d}}`+"\n", i*7%11%2, i%3/2, age, i%13)
+		}
+		path := filepath.Join(t.TempDir(), "l.jsonl")
+		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		log, err := logs.Open(context.Background(), path, logs.Options{NoCache: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		f, found := inspect.Inspect(log).Finding("columns as they were read")
+		if found != (other == `"41"`) || found && !strings.Contains(f.Measured, `numbers in quotes, as "41"`) {
+			t.Errorf("%s: %t, %q", other, found, f.Measured)
+		}
+	}
+}
+
 // Uniform propensities are rounded up as often as down.
 func TestInspect_TakesUniformRoundedUpForUniform(t *testing.T) {
 	in := world{n: 4000, k: 60, rate: 0.3}.log(99)
