@@ -154,9 +154,8 @@ func (l *Log) lengths() error {
 		}
 	}
 	for _, o := range l.Outcomes {
-		if !IsOutcome(o.Column) || o.Values != nil && len(o.Values) != n {
-			return fmt.Errorf("outcome %q of %d values: want %d, and a name that begins with reward_ or cost_", o.Column,
-				len(o.Values), n)
+		if !IsOutcome(o.Column) { // whether more is better
+			return fmt.Errorf("outcome %q: want a name that begins with reward_ or cost_", o.Column)
 		}
 	}
 	return nil
