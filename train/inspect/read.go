@@ -58,7 +58,7 @@ func (l *log) contextColumns() (all []Column) {
 		}
 	}
 	place, of := map[string]int{}, make([]int, len(names))
-	number, quoted := map[string]bool{}, map[string]string{}
+	quoted := map[string]string{} // a number that is a name, by column
 	for j, name := range names {
 		column, value, category := strings.Cut(name, "=")
 		at, seen := place[column]
@@ -74,7 +74,6 @@ func (l *log) contextColumns() (all []Column) {
 				quoted[column] = value
 			}
 		}
-		number[column] = number[column] || !category
 	}
 	rows, ends := make([]int, len(all)), make([][2]end, len(all)) // the least of v, and of −v
 	for c := range all {
@@ -103,13 +102,14 @@ func (l *log) contextColumns() (all []Column) {
 			}
 		}
 	}
+	for _, name := range names {
+		if value, both := quoted[name]; both {
+			l.misread("column %s: some rows have numbers, others numbers in quotes, as %q, which are read as names", name, value)
+		}
+	}
 	columns := make([]string, len(all))
 	for c := range all {
 		columns[c] = all[c].Name
-		if value, both := quoted[columns[c]]; both && number[columns[c]] {
-			l.misread("column %s: some rows have numbers, others numbers in quotes, as %q, which are read as names",
-				columns[c], value)
-		}
 		if all[c].Missing = max(0, l.n-rows[c]); all[c].Type == "number" && rows[c] > 0 {
 			least, most := ends[c][0], ends[c][1]
 			low, high := bounded(least.at), bounded(-most.at)

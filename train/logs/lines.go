@@ -133,9 +133,10 @@ func (l *lines) ended(b *builder, comma byte, err error) error {
 	switch c := l.text[len(l.text)-1]; {
 	case c == '\n' || c == '\r' || c == '"':
 	case n < 2*l.least-l.most:
-		b.Doubts = append(b.Doubts, b.where(b.at)+", the last, has no end, and its last value is shorter than in all others")
+		b.Doubts = append(b.Doubts, fmt.Sprintf("row %d, the last, has no end, and its last value is shorter than all others",
+			b.at))
 	default:
-		b.note("", 0, "%s, the last, has no end: its last value may be cut; end the file by a newline", b.where(b.at))
+		b.note("", 0, "row %d, the last, has no end: its last value may be cut; end the file by a newline", b.at)
 	}
 	l.least, l.most = min(cmp.Or(l.least, n), n), max(l.most, n)
 	return nil

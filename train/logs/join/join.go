@@ -507,8 +507,7 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	}
 	if j.seen != len(l.rows) {
 		return *s, fmt.Errorf("%s: of %d decisions %d are still there: the file was changed while it was read; "+
-			"join again",
-			l.files[0].path, len(l.rows), j.seen)
+			"join again", l.files[0].path, len(l.rows), j.seen)
 	}
 	if j.held != nil {
 		j.held.Unrewarded = j.dropped
@@ -568,8 +567,7 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 	}
 	if j.among = cmp.Or(j.among, d.Catalogue); d.Catalogue != j.among {
 		return fmt.Errorf("decision_id %q is among the catalogue %.12s, those before among %.12s: a log is read "+
-			"with one: "+
-			"setting catalogue joins the decisions of one", d.ID, d.Catalogue, j.among)
+			"with one: setting catalogue joins the decisions of one", d.ID, d.Catalogue, j.among)
 	}
 	if j.o.Mature > 0 && d.Time.IsZero() {
 		return errors.New("setting mature: the decisions have no times")

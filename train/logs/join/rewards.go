@@ -67,8 +67,7 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 			for _, f := range rows.Fields() {
 				if f != id && f != value && f != when && f != "slot" && !logs.IsOutcome(f) {
 					return fmt.Errorf("%s: unknown field %q: want %s and %s, and %s if it is known", rows.Where(), f,
-						id,
-						value, when)
+						id, value, when)
 				}
 			}
 		}
@@ -85,7 +84,9 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 			}
 		}
 	}
-	r.notes = append(r.notes, rows.Notes()...)
+	for _, n := range rows.Notes() {
+		r.notes = append(r.notes, path+": "+n)
+	}
 	return rows.Err()
 }
 
