@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -70,6 +71,8 @@ func (l *Log) Check() error {
 		return fail("%d actions, want at least 2", k)
 	case l.RewardMin > l.RewardMax || math.IsInf(l.RewardMax-l.RewardMin, 0) || math.IsNaN(l.RewardMax-l.RewardMin):
 		return fail("rewards from %v to %v are no range", l.RewardMin, l.RewardMax)
+	case slices.ContainsFunc(l.Outcomes, func(o Outcome) bool { return !IsOutcome(o.Column) }):
+		return fail("an outcome is called neither reward_NAME, better when larger, nor cost_NAME")
 	case l.Cost == nil:
 		return fail("there are no costs")
 	case l.Rows == nil && contexts >= 0 && contexts != n:
@@ -151,11 +154,6 @@ func (l *Log) lengths() error {
 	for _, c := range l.byRow() {
 		if c.len != 0 && c.len != n {
 			return fmt.Errorf("%d %s for %d actions: lengths do not agree", c.len, c.name, n)
-		}
-	}
-	for _, o := range l.Outcomes {
-		if !IsOutcome(o.Column) { // whether more is better
-			return fmt.Errorf("outcome %q: want a name that begins with reward_ or cost_", o.Column)
 		}
 	}
 	return nil

@@ -123,7 +123,7 @@ func (l *lines) line() ([]byte, error) {
 	return b, nil
 }
 
-// ended notes that the line of a row has no end, unless a quote closes its last value. If that value is far shorter than
+// ended notes that the line of a row has no end, unless a quote closes its last value. If the value is far shorter than
 // in all rows before, it is doubted. It returns the row's error.
 func (l *lines) ended(b *builder, comma byte, err error) error {
 	if err != nil {

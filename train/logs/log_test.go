@@ -93,7 +93,7 @@ func TestCheck_NamesTheRowThatCannotBe(t *testing.T) {
 		{func(l *logs.Log) { l.Group = []int32{1} }, "1 groups"},
 		{func(l *logs.Log) { l.Keys = []uint64{1} }, "1 keys"},
 		{func(l *logs.Log) { l.Outcomes = []logs.Outcome{{Column: "cost_x", Values: []float64{1}}} }, "1 cost_x for 2 actions"},
-		{func(l *logs.Log) { l.Outcomes = []logs.Outcome{{Column: "latency", Values: []float64{1, 2}}} }, "reward_ or cost_"},
+		{func(l *logs.Log) { l.Outcomes = []logs.Outcome{{Column: "latency", Values: []float64{1, 2}}} }, "neither reward_NAME"},
 		{func(l *logs.Log) { l.Logger = []int32{0, 1}; l.Policies = []string{"a"} }, "row 2: its logger 1"},
 		{func(l *logs.Log) { l.RewardMin = 2 }, "no range"},
 		{func(l *logs.Log) { l.X = logs.Rows64{Data: []float64{1, 2}} }, "width 0"},
