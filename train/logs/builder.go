@@ -521,7 +521,11 @@ func (b *builder) appendRow() {
 		b.times.put(r.time)
 	}
 	if r.hasGroup {
-		b.group.put(b.groups.number(r.group))
+		g := b.groups.number(r.group)
+		if len(r.group) == 0 { // the group without a name is none
+			g = -1
+		}
+		b.group.put(g)
 	}
 	var p int32
 	if len(r.policy) > 0 {

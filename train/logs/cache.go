@@ -26,7 +26,7 @@ import (
 // in the byte order of the machine, of which the magic number is one. A cache is written once, without a name or under
 // a temporary one, and then renamed: who has mapped the cache before keeps it as it was.
 const (
-	magic        = uint64(0x4f504c4c4f47000c) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f47000d) // the last two bytes are the version
 	sectionAlign = 64
 	cacheEnd     = 16 // bytes after the header
 	cacheEnding  = ".opl-cache"
@@ -387,20 +387,9 @@ func (l *Log) sound() bool {
 	if l.Lists != nil { // which are groups, too
 		groups += n
 	}
-	if !l.named.sound() || !within(l.Action, 0, k) || !within(l.Group, 0, groups) ||
+	if !l.named.sound() || !within(l.Action, 0, k) || !within(l.Group, -1, groups) ||
 		!within(l.Logger, -1, len(l.Policies)) {
 		return false
-	}
-	for none := range l.groups.ends { // the group without a name is none
-		if l.groups.at(none) != "" {
-			continue
-		}
-		l.Group = slices.Clone(l.Group)
-		for i, g := range l.Group {
-			if int(g) == none {
-				l.Group[i] = -1
-			}
-		}
 	}
 	return true
 }

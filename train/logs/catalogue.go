@@ -30,8 +30,8 @@ type Catalogue struct {
 // and column: an action twice or without a name, no features, a number that is missing or not
 // finite, fewer than two actions.
 func ReadCatalogue(path string, categories ...string) (*Catalogue, error) {
-	o := &Options{}
-	f, packed, err := formatFor(path, o)
+	p := &plan{o: &Options{Categories: categories}}
+	f, packed, err := formatFor(path, p.o)
 	if err != nil {
 		return nil, err
 	}
@@ -39,21 +39,19 @@ func ReadCatalogue(path string, categories ...string) (*Catalogue, error) {
 		return nil, fmt.Errorf("%s: a catalogue is a file of named columns: %s", path,
 			endingsOf(func(f *format) bool { return f.row != "" }))
 	}
-	m := &memory{kinds: map[string]kind{}}
-	for _, c := range categories {
-		m.kinds[c] = category
-	}
-	for {
-		c, err := readCatalogue(path, packed, f, o, m)
+	m, err := p.newMemory()
+	for err == nil {
+		c, err := readCatalogue(path, packed, f, p, m)
 		if !errors.Is(err, errAgain) {
 			return c, err
 		}
 	}
+	return nil, err
 }
 
 // readCatalogue makes a pass over a catalogue. errAgain asks for another one.
-func readCatalogue(path, packed string, format *format, o *Options, m *memory) (_ *Catalogue, err error) {
-	b, err := newBuilder(path, "", &plan{o: o}, m)
+func readCatalogue(path, packed string, format *format, p *plan, m *memory) (_ *Catalogue, err error) {
+	b, err := newBuilder(path, "", p, m)
 	if err != nil {
 		return nil, err
 	}

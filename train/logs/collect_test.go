@@ -254,3 +254,14 @@ func TestLoggers_AreReadFromEveryFormat(t *testing.T) {
 		}
 	}
 }
+
+func TestOpen_GroupWithoutANameIsNone(t *testing.T) {
+	l, err := Open(t.Context(), write(t, "l.csv", "action,reward,group\nb,1,\na,.5,g\na,0,\n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if !slices.Equal(l.Group, []int32{-1, 1, -1}) {
+		t.Error(l.Group)
+	}
+}

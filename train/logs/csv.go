@@ -256,18 +256,10 @@ func separator(header []byte) byte {
 type csvWriter struct{ *Writer }
 
 func (w csvWriter) row(d *Decision) error {
-	w.buf = w.buf[:0]
-	if w.n == 1 {
+	at := 0
+	if w.buf = w.buf[:0]; w.n == 1 {
 		w.columns(d, func(name, _ string) { w.cell(name) }, func(name string, _ float64) { w.cell(name) })
-		if d.Offered != nil {
-			w.cell(map[bool]string{true: "actions", false: "offered"}[w.described])
-			if d.Propensities != nil {
-				w.cell("propensities")
-			}
-		}
-		if w.layout != asColumns {
-			w.cell("context")
-		}
+		w.nested(d, func(name string) { w.cell(name); at = len(w.buf) }, func() { w.buf = w.buf[:at] })
 		w.buf[len(w.buf)-1] = '\n'
 	}
 	w.columns(d, func(_, s string) { w.cell(s) }, func(_ string, v float64) {
@@ -276,19 +268,11 @@ func (w csvWriter) row(d *Decision) error {
 		}
 		w.buf = append(w.buf, ',')
 	})
-	at := 0
-	begin := func(string) { at = len(w.buf) }
-	end := func() {
+	w.nested(d, func(string) { at = len(w.buf) }, func() {
 		s := string(w.buf[at:])
 		w.buf = w.buf[:at]
 		w.cell(s)
-	}
-	w.sets(d, begin, end)
-	if w.layout != asColumns {
-		begin("context")
-		w.context(d)
-		end()
-	}
+	})
 	w.buf[len(w.buf)-1] = '\n'
 	return w.flush()
 }

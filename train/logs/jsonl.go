@@ -417,12 +417,7 @@ func (w jsonWriter) row(d *Decision) error {
 		w.number(v)
 		w.buf = append(w.buf, ',')
 	})
-	w.sets(d, w.key, func() { w.buf = append(w.buf, ',') })
-	if w.layout != asColumns {
-		w.key("context")
-		w.context(d)
-		w.buf = append(w.buf, ',')
-	}
+	w.nested(d, w.key, func() { w.buf = append(w.buf, ',') })
 	w.buf = append(w.buf[:len(w.buf)-1], "}\n"...)
 	return w.flush()
 }

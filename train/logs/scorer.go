@@ -19,13 +19,8 @@ func (l *Log) Norm(i int) float64 { return l.X.Norm(l.Context(i)) }
 // Scores computes φ(x)ᵀθ_a in float64 for the rows of x, and hands each row's K scores to use, with its place among
 // rows. theta is [K×d]; nil rows stand for all. The slice is used again after the call.
 func Scores(x Contexts, rows []int, theta []float64, k int, use func(i int, scores []float64)) {
-	columns, phi, all := transposed(theta, k), make([]float64, x.Dim()), make([]float64, (k+3)&^3)
-	forRows(rows, x.Len(), func(i, row int) {
-		x.Row64(row, phi)
-		clear(all)
-		simd.AddRowsTimes(all, columns, phi)
-		use(i, all[:k])
-	})
+	of := (&Log{Actions: make([]string, k), X: x}).Scorers(theta)()
+	forRows(rows, x.Len(), func(i, row int) { use(i, of(row)) })
 }
 
 // forRows calls use for each of the rows, or, if they are nil, for all n, with its place among them.

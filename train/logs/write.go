@@ -65,7 +65,7 @@ type Writer struct {
 }
 
 // encoder writes rows in one format, by what the Writer that it is of has: see
-// Writer.columns and Writer.context. One may have an end() error after the last.
+// Writer.columns and Writer.nested. One may have an end() error after the last.
 type encoder interface{ row(d *Decision) error }
 
 type layout int8
@@ -308,12 +308,32 @@ func (w *Writer) offers(d *Decision) error {
 	return nil
 }
 
-// sets appends what a decision offers, and their propensities, as JSON in columns that key
-// begins and next ends.
-func (w *Writer) sets(d *Decision, key func(name string), next func()) {
-	if d.Offered == nil {
-		return
+// nested appends what a decision offers, their propensities, and the context if it is one column, as JSON in columns
+// that key begins and next ends.
+func (w *Writer) nested(d *Decision, key func(name string), next func()) {
+	if d.Offered != nil {
+		w.offered(d, key)
+		next()
 	}
+	if d.Offered != nil && d.Propensities != nil {
+		key("propensities")
+		w.list(d.Propensities)
+		next()
+	}
+	if w.layout == asList {
+		key("context")
+		w.list(w.values)
+		next()
+	} else if w.layout == asObject {
+		key("context")
+		w.buf = append(w.buf, '{')
+		w.members(d.Context)
+		next()
+	}
+}
+
+// offered appends what a decision offers.
+func (w *Writer) offered(d *Decision, key func(name string)) {
 	name := "offered"
 	if w.described {
 		name = "actions"
@@ -337,13 +357,6 @@ func (w *Writer) sets(d *Decision, key func(name string), next func()) {
 		w.members(o.Features)
 	}
 	w.buf = append(w.buf, ']')
-	next()
-	if d.Propensities == nil {
-		return
-	}
-	key("propensities")
-	w.list(d.Propensities)
-	next()
 }
 
 // list appends numbers as JSON.
@@ -382,16 +395,6 @@ func (w *Writer) quote(s string) {
 func (w *Writer) key(name string) {
 	w.quote(name)
 	w.buf = append(w.buf, ':')
-}
-
-// context appends the context as JSON.
-func (w *Writer) context(d *Decision) {
-	if w.layout == asList {
-		w.list(w.values)
-		return
-	}
-	w.buf = append(w.buf, '{')
-	w.members(d.Context)
 }
 
 // members appends the last members of a JSON object, and its end.
