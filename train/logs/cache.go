@@ -300,7 +300,7 @@ func parse(data []byte, key string) (*Log, *cacheHeader, error) {
 		return nil, nil, errDamaged
 	}
 	h := &cacheHeader{}
-	if err := json.Unmarshal(data[at:end], h); err != nil || h.Key != key {
+	if err := json.Unmarshal(data[at:end], h); err != nil || h.Key != key || slices.Contains(h.Outcomes, nil) {
 		return nil, nil, errDamaged
 	}
 	l := emptyLog()

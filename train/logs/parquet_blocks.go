@@ -21,8 +21,9 @@ type parquetCell struct {
 
 // leafPages are a leaf's pages in a row group, and what is left of the one that is open.
 type leafPages struct {
-	pages parquet.Pages
-	page  parquet.Page // nil: none is open
+	chunk *pageChunk
+	pages parquet.Pages // of it; nil: none was asked for
+	page  parquet.Page  // nil: none is open
 
 	levels []byte    // of a page's rows that are left; nil: all have a number
 	rows   int       // that are left of the page
@@ -84,24 +85,17 @@ func (r *parquetReader) begin(b *builder, groups []parquet.RowGroup, chunks [][]
 // group reads the rows of a group. An error ends the reading; that of a damaged file is in the last block.
 func (r *parquetReader) group(group parquet.RowGroup, chunks []*pageChunk, most int) (err error) {
 	var open []*leaf
+	for _, c := range r.cells {
+		for i, l := range c.leaves {
+			l.leafPages = leafPages{chunk: chunks[c.first+i]}
+			open = append(open, l)
+		}
+	}
 	defer func() {
 		for _, l := range open {
-			if l.close() != nil && err == nil {
-				err = io.EOF // nothing was lost
-			}
+			l.close()
 		}
 	}()
-	if err = guard(func() error {
-		for _, c := range r.cells {
-			for i, l := range c.leaves {
-				l.leafPages = leafPages{pages: chunks[c.first+i].pages()}
-				open = append(open, l)
-			}
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
 	total := int(group.NumRows())
 	for from, more := 0, true; more && err == nil; more = from < total {
 		k, ok := r.blocks.get()
@@ -195,9 +189,10 @@ func (v *leafValues) row(i int) []parquet.Value {
 	return v.values[from:v.ends[i]]
 }
 
-func (l *leaf) close() error {
-	l.release()
-	return l.pages.Close()
+func (l *leaf) close() {
+	if l.release(); l.pages != nil {
+		_ = l.pages.Close() // what was wanted of them has been read
+	}
 }
 
 func (l *leaf) release() {
@@ -218,31 +213,37 @@ func (l *leaf) ended() error {
 				return errUneven
 			}
 		}
-		l.release()
-		page, err := l.pages.ReadPage()
-		if err == io.EOF {
+		err := l.step()
+		switch {
+		case err == io.EOF:
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
-		}
-		if l.page = page; page.NumValues() > 0 {
+		case l.page.NumValues() > 0:
 			return errUneven
 		}
 	}
 }
 
+// step reads the next page.
+func (l *leaf) step() (err error) {
+	if l.release(); l.pages == nil {
+		l.pages = l.chunk.pages()
+	}
+	l.page, err = l.pages.ReadPage()
+	return err
+}
+
 // open opens the next page.
 func (l *leaf) open() error {
-	l.release()
-	page, err := l.pages.ReadPage()
-	if err == io.EOF {
+	err := l.step()
+	page := l.page
+	switch {
+	case err == io.EOF:
 		return errUneven
-	}
-	if err != nil {
+	case err != nil:
 		return err
-	}
-	if l.page = page; l.place < 0 {
+	case l.place < 0:
 		l.reader = page.Values()
 		return nil
 	}
