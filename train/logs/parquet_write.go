@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
+
+	"opl/policies/features"
 )
 
 // parquetWriter writes Parquet.
@@ -78,20 +80,30 @@ func (w *parquetWriter) row(d *Decision) error {
 		}
 		put(name, parquet.Int64Value(at), 0, 0)
 	}, func(name string, v float64) { put(name, parquet.DoubleValue(v), 0, 0) })
+	list := func(name string, values []float64) {
+		for i, v := range values {
+			put(name, parquet.DoubleValue(v), min(i, 1), 1)
+		}
+	}
+	members := func(key, value string, values []features.Value, first, depth int) {
+		for i, v := range values {
+			level := first
+			if i > 0 {
+				level = depth
+			}
+			put(key, parquet.ByteArrayValue([]byte(v.Name)), level, depth)
+			put(value, parquet.DoubleValue(v.Number), level, depth)
+		}
+		if len(values) == 0 {
+			put(key, parquet.NullValue(), first, depth-1)
+			put(value, parquet.NullValue(), first, depth-1)
+		}
+	}
 	switch w.layout {
 	case asList:
-		for i, v := range w.values {
-			put("context", parquet.DoubleValue(v), min(i, 1), 1)
-		}
+		list("context", w.values)
 	case asObject:
-		for i, v := range d.Context {
-			put("context", parquet.ByteArrayValue([]byte(v.Name)), min(i, 1), 1)
-			put("context.value", parquet.DoubleValue(v.Number), min(i, 1), 1)
-		}
-		if len(d.Context) == 0 {
-			put("context", parquet.NullValue(), 0, 0)
-			put("context.value", parquet.NullValue(), 0, 0)
-		}
+		members("context", "context.value", d.Context, 0, 1)
 	}
 	for j, o := range d.Offered {
 		if !w.described {
@@ -101,23 +113,10 @@ func (w *parquetWriter) row(d *Decision) error {
 		if o.Action != "" {
 			put("actions.id", parquet.ByteArrayValue([]byte(o.Action)), min(j, 1), 1)
 		}
-		for i, v := range o.Features {
-			level := min(j, 1)
-			if i > 0 {
-				level = 2
-			}
-			put("actions.key", parquet.ByteArrayValue([]byte(v.Name)), level, 2)
-			put("actions.value", parquet.DoubleValue(v.Number), level, 2)
-		}
-		if len(o.Features) == 0 {
-			put("actions.key", parquet.NullValue(), min(j, 1), 1)
-			put("actions.value", parquet.NullValue(), min(j, 1), 1)
-		}
+		members("actions.key", "actions.value", o.Features, min(j, 1), 2)
 	}
 	if d.Offered != nil {
-		for j, p := range d.Propensities {
-			put("propensities", parquet.DoubleValue(p), min(j, 1), 1)
-		}
+		list("propensities", d.Propensities)
 	}
 	slices.SortStableFunc(row, func(a, b parquet.Value) int { return a.Column() - b.Column() })
 	w.cells = row
