@@ -50,6 +50,9 @@ func checked[T any](page func(T) html.Page, value T, judge *provenance.Judge) fu
 // write writes the figure of --plot, the page of --report and then the answer to standard output: whoever reads that
 // may stop reading (| head), which ends the process.
 func (c conclusion) write(cmd *cobra.Command, format string, report *reportFlag) error {
+	if err := cmd.Context().Err(); err != nil { // interrupted
+		return err
+	}
 	if c.plot != nil {
 		if err := c.plot(); err != nil {
 			return err

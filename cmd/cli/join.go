@@ -149,7 +149,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 		return fmt.Errorf("--out: %w", err)
 	}
 	show.next("writing " + f.out)
-	s, err := log.Join(r, w.Write, o)
+	s, err := log.Join(r, func(d *logs.Decision) error { return cmp.Or(cmd.Context().Err(), w.Write(d)) }, o)
 	if err != nil {
 		return errors.Join(err, w.Abort())
 	}
@@ -219,14 +219,12 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 		{s.Plain, "lines have no checksum, as older servers wrote them: damage would not be noticed"},
 		{s.Zeros, "bytes that are zero left out: something truncated the log while it was written"},
 		{s.Torn, "bytes of a last line without an end left out: the server may be writing it"},
+		{len(s.Notes), "to note: " + strings.Join(s.Notes, "; ")},
 		{s.NoChance, "decisions with an action of propensity 0: a floor keeps a log useful for other policies"},
 	} {
 		if c.n > 0 {
 			fmt.Fprintf(w, "%8d %s\n", c.n, c.what)
 		}
-	}
-	for _, n := range s.Notes {
-		fmt.Fprintln(w, "         "+n)
 	}
 	if of := s.Waits; of != nil {
 		fmt.Fprintf(w, "         rewards came within %v of the decision (half of them), %v (99 %%), %v (all)\n",

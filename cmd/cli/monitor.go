@@ -154,8 +154,7 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 			of = append(of, i)
 		}
 	}
-	t := log.Time
-	if t != nil {
+	if t := log.Time; t != nil {
 		slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(t[a], t[b]) })
 	}
 	place, counts := map[uint64]int{}, []float64(nil)
@@ -172,7 +171,7 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 		}
 		counts[j]++
 		rewards[j] += (0 - log.Cost[i] - rewards[j]) / counts[j]
-		if k+1 == len(of) || t != nil && t[of[k+1]] > t[i] {
+		if k+1 == len(of) || log.Time != nil && log.Time[of[k+1]] > log.Time[i] {
 			looks = append(looks, len(rewards))
 		}
 	}
