@@ -273,6 +273,17 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 			of = append(of, k)
 		}
 	}
+	if len(of) == 1 && exclusive == nil { // there is nothing to weigh
+		only := tuned{kind: of[0], weight: 1}
+		if only.tune != nil {
+			var err error
+			if only.tuning, err = only.tune(ctx, t, rows, nil); err != nil {
+				return fmt.Errorf("train: %s: %w", only.name, err)
+			}
+		}
+		d.tuned = []tuned{only}
+		return nil
+	}
 	logits, err := d.cross(ctx, t, rows, nil, of)
 	if err != nil {
 		return err

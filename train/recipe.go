@@ -35,6 +35,9 @@ type Recipe struct {
 	Learners []string
 	// Direct, if not nil, learns models of the reward, of tables: it comes first among the candidates.
 	Direct *Direct
+	// Linear, if not nil, learns logistic regressions as the kind linear of Direct does: a candidate like others, of
+	// tables that are too wide for the rest of Direct.
+	Linear *Direct
 	// Rules, if not nil, are shallow trees, a candidate if Learners names them.
 	Rules *Rules
 	// Simple makes shallow trees of depth 1 to 3 candidates, and the first that is within a standard error of the best
@@ -236,7 +239,7 @@ func choose(ctx context.Context, log *logs.Log, rows, tried []int, all []candida
 	}
 	if len(all) == 0 {
 		return nil, best, errors.New("train: none of the learners named fits this log: those of tables take at most " +
-			"512 features, and a fixed list of at most 100 actions without features of theirs")
+			"512 columns, and a fixed list of at most 100 actions without features of theirs")
 	}
 	if len(all) == 1 { // nothing to choose
 		of, err = all[0].learn("prior", rows, false)
@@ -403,6 +406,13 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 		all = slices.Insert(all, 0, first)
 	} else {
 		all = append(all, first)
+	}
+	if r.Linear != nil {
+		r.Linear.may = func(name string) bool { return name == linearName }
+		all = append(all, candidate{name: linearName, learn: func(_ string, rows []int, _ bool) ([]Component, error) {
+			s, err := r.Linear.Learn(ctx, log, rows)
+			return []Component{s}, err
+		}})
 	}
 	all = append(append(all, layered...), r.trees(ctx, log)...)
 	if r.Learners != nil {

@@ -918,6 +918,54 @@ def tenure(rng):
     return sample
 
 
+# Wide tables: numbers or values of categories by the hundreds.
+
+@world()
+def numbers600(rng):
+    """600 numbers, of which eight matter"""
+    slopes = rng.normal(0, .5, (4, 8))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 600))
+        return pd.DataFrame(columns(z)), logistic(-.5 + z[:, :8] @ slopes.T)
+    return sample
+
+
+def sited(rng, effects):
+    """Draws effects of 600 sites, beside effects of eight numbers."""
+    slopes, sites = rng.normal(0, .5, (4, 8)), rng.normal(0, .6, (600, 4))
+
+    def sample(rng, n):
+        z, site = rng.normal(size=(n, 8)), rng.integers(0, 600, n)
+        x = {**columns(z), "x_site": words("s", site)}
+        return pd.DataFrame(x), logistic(-.5 + effects(z) @ slopes.T + sites[site])
+    return sample
+
+
+@world()
+def sites(rng):
+    """a category of 600 values, eight numbers"""
+    return sited(rng, lambda z: z)
+
+
+@world()
+def siterules(rng):
+    """a category of 600 values, signs of products of numbers"""
+    return sited(rng, lambda z: np.sign((z - .3) * (np.roll(z, 1, 1) + .2)))
+
+
+@world()
+def three400(rng):
+    """three categories of 400 values, and nothing else"""
+    effects = rng.normal(0, .6, (3, 400, 5))
+
+    def sample(rng, n):
+        codes = rng.integers(0, 400, (3, n))
+        x = {f"x_c{i}": words("v", c) for i, c in enumerate(codes)}
+        return pd.DataFrame(x), logistic(-.5 + sum(e[c] for e, c in zip(effects, codes)))
+    return sample
+
+
 # Worlds in which no feature has an effect.
 
 @world()

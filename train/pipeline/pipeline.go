@@ -343,8 +343,13 @@ func (l *learning) scaling() logs.Scaling {
 	return s
 }
 
-// mostColumns is how many features a table has at most: what has more is learned from by gradients alone.
-const mostColumns = 512
+// A table has at most mostColumns columns, and mostWide features, as a category has one for each value. What has more
+// columns is learned from by gradients, and if it has at most mostWide by a logistic regression of each action, too.
+const (
+	mostColumns = 512
+	mostWide    = 4096
+	mostRead    = 1 << 25 // features of all rows together, where they are more than mostColumns: models read no more
+)
 
 // leastLayered is how many rows a table needs for layers to be a candidate that nobody asked for.
 const leastLayered = 30_000
@@ -354,8 +359,16 @@ func (l *learning) narrow() bool {
 	if l.o.Learners != nil && !l.rulesAlone() && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
 		return false
 	}
-	return l.log.Choices == nil && l.encoded.Dim() <= mostColumns && l.log.K() <= 100
+	dim := l.encoded.Dim()
+	columns := dim
+	for _, of := range l.encoder.Categories() {
+		columns -= len(of) - 1
+	}
+	return l.listed() && (dim <= mostColumns || columns <= mostColumns && dim <= mostWide && dim*l.encoded.Len() <= mostRead)
 }
+
+// listed reports that the log has a list of actions that is short enough for models of each.
+func (l *learning) listed() bool { return l.log.Choices == nil && l.log.K() <= 100 }
 
 // recipe learns by [train.Recipe], whose mixture it certifies.
 func (l *learning) recipe(ctx context.Context) error {
@@ -372,6 +385,8 @@ func (l *learning) recipe(ctx context.Context) error {
 			r.Direct.Layers = leastLayered
 		}
 		r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple
+	} else if dim := l.encoded.Dim(); l.listed() && dim > mostColumns && dim <= mostWide {
+		r.Linear = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 	}
 	if l.o.Distil != nil && r.Rules != nil {
 		r.Rules.Of, r.Start, c.Prior.Mean = r.Start, nil, nil // what is distilled is no candidate
