@@ -595,18 +595,18 @@ func (l *log) reading() {
 			Do:    "log the propensities when the action is drawn" + limits})
 	}
 	for _, n := range l.Doubts {
-		f := Finding{Check: "columns as they were read", Severity: Doubtful, Measured: n,
+		l.add(Finding{Check: "columns as they were read", Severity: Doubtful, Measured: n,
 			Means: "policies would learn from something else than the column means, or from nothing",
 			Do: "write numbers with digits and a point alone, times as what matters of them, such as the weekday, and " +
-				"nothing where there is no value; or say by setting categories that a column has names"}
-		switch {
-		case strings.HasPrefix(n, "no column"):
-			f.Do = "call columns of the context x_NAME (setting columns)"
-		case strings.Contains(n, "has no end"):
-			f.Check, f.Means = "last row", "a value that was cut is another value"
-			f.Do = "copy the file again if it was cut, else end it by a newline"
-		}
-		l.add(f)
+				"nothing where there is no value; or say by setting categories that a column has names"})
+	}
+	if l.Bare != "" {
+		l.add(Finding{Check: "columns as they were read", Severity: Doubtful, Measured: l.Bare,
+			Means: "policies would learn from nothing", Do: "call columns of the context x_NAME (setting columns)"})
+	}
+	for _, n := range l.Cut {
+		l.add(Finding{Check: "last row", Severity: Doubtful, Measured: n, Means: "a value that was cut is another value",
+			Do: "copy the file again if it was cut, else end it by a newline"})
 	}
 	if one, other, alike := alike(l.Actions); alike {
 		l.add(Finding{Check: "names of actions", Severity: Doubtful,

@@ -27,7 +27,10 @@ type Partial struct {
 	Within   float64         `json:"within"`   // Γ as it was given
 	Has      present         `json:"has"`
 	Left     left            `json:"left"`
-	Notes    []string        `json:"notes,omitempty"` // what reading the shard found out
+	Notes    []string        `json:"notes,omitempty"` // what reading the shard found out, as in [logs.Origin]
+	Doubts   []string        `json:"doubts,omitempty"`
+	Bare     string          `json:"bare,omitempty"`
+	Cut      []string        `json:"cut,omitempty"`
 	Summary  *summary        `json:"summary"`
 	Span     span            `json:"span"`
 
@@ -98,6 +101,7 @@ func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 		l.summary.bound()
 	}
 	p.Report = l.done()
+	p.Doubts, p.Bare, p.Cut = l.Doubts, l.Bare, l.Cut
 	// see Summary and Span
 	p.Report.ByAction, p.Report.Blocks, p.Report.Propensities, p.Report.Weights = nil, nil, nil, nil
 	return p, nil
@@ -209,14 +213,15 @@ func joined(all []*Partial) (*log, error) {
 	var summaries []*summary
 	var from []int
 	rows := 0
-	var notes [][]string
+	var notes, doubts, cut [][]string
 	for _, p := range all {
 		summaries, from, rows = append(summaries, p.Summary), append(from, rows), rows+p.Report.Rows
 		l.Skipped, l.LeftOut = l.Skipped+p.Left.Skipped, l.LeftOut+p.Left.LeftOut
 		l.Files, l.Unrewarded = l.Files+p.Left.Files, l.Unrewarded+p.Left.Unrewarded
-		notes = append(notes, p.Notes)
+		notes, doubts, cut = append(notes, p.Notes), append(doubts, p.Doubts), append(cut, p.Cut)
+		l.Bare = cmp.Or(l.Bare, p.Bare)
 	}
-	l.Notes = MergeNotes(notes)
+	l.Notes, l.Doubts, l.Cut = MergeNotes(notes), MergeNotes(doubts), MergeNotes(cut)
 	var err error
 	l.summary, err = add(summaries, from)
 	if l.ids {

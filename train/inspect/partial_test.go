@@ -430,3 +430,26 @@ func TestCombine_PassesSoundLogs(t *testing.T) {
 		t.Errorf("more than %d", limit)
 	}
 }
+
+// What one shard doubts of its columns or last rows, the report of all shards doubts.
+func TestCombine_KeepsWhatShardsDoubtOfHowRowsWereRead(t *testing.T) {
+	for check, changes := range map[string][]func(*logs.Log){
+		"columns as they were read": {
+			func(l *logs.Log) { l.Doubts = []string{"column x: numbers with commas"} },
+			func(l *logs.Log) { l.Bare = "no column is read as context" },
+		},
+		"last row": {func(l *logs.Log) { l.Cut = []string{"row 400 is cut"} }},
+	} {
+		for _, change := range changes {
+			l := world{n: 400, k: 2, rate: 0.3}.log(1)
+			change(l)
+			r, err := inspect.Combine(cut(t, l, 2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f, _ := r.Finding(check); f.Severity != inspect.Doubtful {
+				t.Errorf("%s: %+v", check, f)
+			}
+		}
+	}
+}

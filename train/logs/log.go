@@ -77,7 +77,9 @@ type Origin struct {
 	FilesHash string
 	Snapshots []string // URLs of the snapshots of tables that were read; each gives the same rows later
 	Notes     []string // what reading found out and a user should know
-	Doubts    []string // what may have been read other than it was meant
+	Doubts    []string // how columns were read, if that may not be what was meant
+	Bare      string   // says that no column is read as context, and which are not read; "": some is, or all are
+	Cut       []string // says of last rows that their last value seems to be cut
 }
 
 // Contexts are feature vectors φ(x), dense or sparse, however many. They are safe

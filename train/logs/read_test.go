@@ -960,13 +960,13 @@ func TestMissing_IsNotZero(t *testing.T) {
 func TestOpen_SaysThatTheLastRowHasNoEnd(t *testing.T) {
 	for _, c := range []struct{ name, text, note, doubt string }{
 		{"a.csv", "action,propensity,reward\n0,.5,0.25\n1,.5,1\n0,.5,0.5\n", "", ""},
-		{"b.csv", "action,propensity,reward\n0,.5,0.25\n1,.5,1\n0,.5,0.5", "row 3, the last, has no end", ""},
-		{"c.csv", "action,propensity,reward\n0,.5,0.25\n1,.5,0.50\n0,.5,0.7", "", "row 3, the last, has no end"},
+		{"b.csv", "action,propensity,reward\n0,.5,0.25\n1,.5,1\n0,.5,0.5", "row 3, the last, does not end in a newline", ""},
+		{"c.csv", "action,propensity,reward\n0,.5,0.25\n1,.5,0.50\n0,.5,0.7", "", "row 3, the last, does not end in a newline"},
 		{"d.csv", "action,propensity,reward\n0,.5,0.25\n1,.5,0.50\n0,.5,\"0.7\"", "", ""},
 		{"e.jsonl", `{"action":0,"propensity":0.5,"reward":0}` + "\n" + `{"action":1,"propensity":0.5,"reward":1}`, "", ""},
-		{"f.vw", "1:0:0.5 | a:1\n2:-1:0.5 | a:1.2", "row 2, the last, has no end", ""},
+		{"f.vw", "1:0:0.5 | a:1\n2:-1:0.5 | a:1.2", "row 2, the last, does not end in a newline", ""},
 		{"g.vw", "shared | a:1\n1:-1:0.5 | b:1\n | b:2\n\nshared | a:2\n1:-1:0.5 | b:1\n | b:3",
-			"row 2, the last, has no end", ""},
+			"row 2, the last, does not end in a newline", ""},
 	} {
 		path := filepath.Join(t.TempDir(), c.name)
 		o := Options{}
@@ -980,8 +980,8 @@ func TestOpen_SaysThatTheLastRowHasNoEnd(t *testing.T) {
 		for _, x := range []struct {
 			said []string
 			want string
-		}{{l.Notes, c.note}, {l.Doubts, c.doubt}} {
-			if all := strings.Join(x.said, "\n"); strings.Contains(all, "has no end") != (x.want != "") ||
+		}{{l.Notes, c.note}, {l.Cut, c.doubt}} {
+			if all := strings.Join(x.said, "\n"); strings.Contains(all, "does not end in a newline") != (x.want != "") ||
 				!strings.Contains(all, x.want) {
 				t.Errorf("%s: %q, want %q", c.name, all, x.want)
 			}

@@ -82,7 +82,7 @@ func (r *Rows) Next() bool {
 func (r *Rows) Err() error { return r.err }
 
 // Notes are what reading found out so far, as those of a log and its doubts.
-func (r *Rows) Notes() []string { return append(r.b.Doubts, r.b.Notes...) }
+func (r *Rows) Notes() []string { return append(append(r.b.Doubts, r.b.Cut...), r.b.Notes...) }
 
 // Where names file and row for errors.
 func (r *Rows) Where() string {

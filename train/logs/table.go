@@ -263,8 +263,7 @@ func (b *builder) settle() error {
 		}
 		b.note("", 0, "%s", text)
 		if !contexts && !b.describes && b.n > 0 {
-			b.Doubts = append(b.Doubts, "no column is read as context, and there are columns that are not read: "+
-				fewNames(ignored))
+			b.Bare = "no column is read as context, and there are columns that are not read: " + fewNames(ignored)
 		}
 	}
 	return nil

@@ -117,7 +117,7 @@ func TestJoin_PutsRewardsToDecisionsAndCountsTheRest(t *testing.T) {
 // The rewards end in the middle of a number, which reads as another one.
 func TestJoin_SaysThatRewardsMayBeCut(t *testing.T) {
 	log := servedLog(t, `{"context":{"age":1},"decision_id":"d1"}`, `{"context":{"age":2},"decision_id":"d2"}`)
-	for text, want := range map[string]string{"d1,0.25\nd2,0.7": "row 2, the last, has no end", "d1,0.25\nd2,0.7\n": ""} {
+	for text, want := range map[string]string{"d1,0.25\nd2,0.7": "row 2, the last, does not end in a newline", "d1,0.25\nd2,0.7\n": ""} {
 		_, s, err := joined(t, log, write(t, "r.csv", "decision_id,reward\n"+text), Options{})
 		if said := strings.Join(s.Notes, "\n"); err != nil || !strings.Contains(said, want) || want == "" && said != "" {
 			t.Errorf("%q: %q, want %q, %v", text, said, want, err)
