@@ -154,8 +154,11 @@ type output struct {
 	times, rows                    stored[int64]
 	outcomes                       []*outcome
 	badRows                        spill
+	optionColumns
+}
 
-	// what rows offer
+// optionColumns holds what rows offer.
+type optionColumns struct {
 	optionFirst                                                           stored[int64]
 	optionCount, optionAt, optionActs, optionItems, itemActs, slotNumbers stored[int32]
 }
