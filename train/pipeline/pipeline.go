@@ -343,8 +343,8 @@ func (l *learning) scaling() logs.Scaling {
 	return s
 }
 
-// A table has at most mostColumns columns, and mostWide features, as a category has one for each value. What has more
-// columns is learned from by gradients, and if it has at most mostWide by a logistic regression of each action, too.
+// A table has at most mostColumns features; or as many columns, numbers among them, and mostWide features, as a category
+// has one for each value. What is wider is learned from by gradients, and up to mostWide by [train.Recipe.Linear].
 const (
 	mostColumns = 512
 	mostWide    = 4096
@@ -360,11 +360,12 @@ func (l *learning) narrow() bool {
 		return false
 	}
 	dim := l.encoded.Dim()
-	columns := dim
+	columns, numbers := dim, len(l.encoder.Names)
 	for _, of := range l.encoder.Categories() {
-		columns -= len(of) - 1
+		columns, numbers = columns-len(of)+1, numbers-len(of)
 	}
-	return l.listed() && (dim <= mostColumns || columns <= mostColumns && dim <= mostWide && dim*l.encoded.Len() <= mostRead)
+	return l.listed() && (dim <= mostColumns ||
+		numbers > 0 && columns <= mostColumns && dim <= mostWide && dim*l.encoded.Len() <= mostRead)
 }
 
 // listed reports that the log has a list of actions that is short enough for models of each.

@@ -12,22 +12,22 @@ import (
 	"opl/train/pipeline"
 )
 
-// A category of many values makes a table wide, and leaves it a table. Many numbers leave it one learner of tables.
+// A category of many values leaves what has numbers a table. Many numbers, or categories alone, leave it one learner.
 func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
-	draw := func(n int, head string, rest func(r *rand.Rand) string) *logs.Log {
+	draw := func(n int, show func(v float64) string, head string, rest func(r *rand.Rand) string) *logs.Log {
 		var b strings.Builder
 		fmt.Fprintf(&b, "action,reward,propensity,x_u,%s\n", head)
 		r := rand.New(rand.NewPCG(7, 7))
 		for range n {
-			u, a, p := r.NormFloat64(), r.IntN(2), .15
-			if (a == 0) == (u > 0) {
+			v, a, p := r.NormFloat64(), r.IntN(2), .15
+			if (a == 0) == (v > 0) {
 				p = .85
 			}
 			reward := 0
 			if r.Float64() < p {
 				reward = 1
 			}
-			fmt.Fprintf(&b, "a%d,%d,0.5,%.3f,%s\n", a, reward, u, rest(r))
+			fmt.Fprintf(&b, "a%d,%d,0.5,%s,%s\n", a, reward, show(v), rest(r))
 		}
 		path := filepath.Join(t.TempDir(), "log.csv")
 		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
@@ -35,12 +35,15 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 		}
 		return open(t, path, logs.Options{})
 	}
-	sites := draw(8000, "x_site", func(r *rand.Rand) string { return fmt.Sprintf("s%d", r.IntN(680)) })
+	number := func(v float64) string { return fmt.Sprintf("%.3f", v) }
+	site := func(r *rand.Rand) string { return fmt.Sprintf("s%d", r.IntN(680)) }
+	sites := draw(8000, number, "x_site", site)
+	named := draw(8000, func(v float64) string { return fmt.Sprintf("u%v", v > 0) }, "x_site", site)
 	var names []string
 	for j := range 600 {
 		names = append(names, fmt.Sprintf("x_%d", j))
 	}
-	numbers := draw(800, strings.Join(names, ","), func(r *rand.Rand) string {
+	numbers := draw(800, number, strings.Join(names, ","), func(r *rand.Rand) string {
 		var of []string
 		for range 600 {
 			of = append(of, fmt.Sprintf("%.2f", r.NormFloat64()))
@@ -50,7 +53,7 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 	for _, c := range []struct {
 		log  *logs.Log
 		want string
-	}{{sites, "direct ("}, {numbers, "linear"}} {
+	}{{sites, "direct ("}, {numbers, "linear"}, {named, "l"}} { // linear, logistic, likelihood
 		o := pipeline.Options{Chunks: 1}
 		o.Settings.Epochs = 2
 		l := mustLearn(t, c.log, o)
