@@ -36,15 +36,7 @@ func TestInspect_DoubtsCodesAndColumnsThatAreAlike(t *testing.T) {
 			for i := range 1000 {
 				fmt.Fprintf(&b, "%d,%d,0.5,%d,%c,%d\n", i*7%11%2, i%3/2, i%13, 'a'+i%3, c.value(i))
 			}
-			path := filepath.Join(t.TempDir(), "l.csv")
-			if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			log, err := logs.Open(context.Background(), path, logs.Options{NoCache: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer log.Close()
+			log := written(t, "l.csv", b.String())
 			before := slices.Clone(log.Names())
 			f, found := inspect.Inspect(log).Finding("columns as they were read")
 			if !slices.Equal(log.Names(), before) {
@@ -57,6 +49,21 @@ func TestInspect_DoubtsCodesAndColumnsThatAreAlike(t *testing.T) {
 	}
 }
 
+// written opens a log of a text.
+func written(t *testing.T, name, text string) *logs.Log {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := logs.Open(context.Background(), path, logs.Options{NoCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
 // Numbers of a context that are in quotes in some rows are another feature there. Words beside numbers are none.
 func TestInspect_DoubtsNumbersThatAreInQuotesInSomeRows(t *testing.T) {
 	for _, other := range []string{`"41"`, `"unknown"`, `41`} {
@@ -65,15 +72,7 @@ func TestInspect_DoubtsNumbersThatAreInQuotesInSomeRows(t *testing.T) {
 			age := map[bool]string{true: "30", false: other}[i%9 > 0]
 			fmt.Fprintf(&b, `{"action":%d,"reward":%d,"propensity":0.5,"context":{"age":%s,"b":%d}}`+"\n", i*7%11%2, i%3/2, age, i%13)
 		}
-		path := filepath.Join(t.TempDir(), "l.jsonl")
-		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		log, err := logs.Open(context.Background(), path, logs.Options{NoCache: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer log.Close()
+		log := written(t, "l.jsonl", b.String())
 		f, found := inspect.Inspect(log).Finding("columns as they were read")
 		if found != (other == `"41"`) || found && !strings.Contains(f.Measured, `numbers in quotes, as "41"`) {
 			t.Errorf("%s: %t, %q", other, found, f.Measured)

@@ -138,7 +138,7 @@ func (l *lines) ended(b *builder, comma byte, err error) error {
 	case n < 2*l.least-l.most:
 		b.Cut = append(b.Cut, fmt.Sprintf("row %d, the last, %s, and its last value is shorter than all others", b.at, NoNewline))
 	default:
-		b.note("", 0, "row %d, the last, %s: its last value may be cut", b.at, NoNewline)
+		b.note("", 0, "row %d, the last, %s: its last value may be cut; if it is whole, end the file by one", b.at, NoNewline)
 	}
 	l.least, l.most = min(cmp.Or(l.least, n), n), max(l.most, n)
 	return nil

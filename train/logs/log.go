@@ -251,7 +251,7 @@ func (l *Log) Subset(rows []int) *Log {
 		c.pick(rows)
 	}
 	if l.Rows == nil {
-		s.Rows = slices.Clone(rows)
+		s.Rows = append([]int{}, rows...) // of no rows not nil, which is all
 	}
 	if k := l.K(); l.Propensities != nil && !l.Sets() {
 		s.Propensities = make([]float64, 0, len(rows)*k)
