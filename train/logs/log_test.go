@@ -3,6 +3,8 @@ package logs_test
 import (
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -114,5 +116,16 @@ func TestCheck_NamesTheRowThatCannotBe(t *testing.T) {
 		if err := l.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
+	}
+}
+
+// A subset of no rows has no contexts to learn an encoder from, even if the rows are nil.
+func TestLog_SubsetOfNoRowsHasNone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.csv")
+	if err := os.WriteFile(path, []byte("action,reward,propensity,x_a\na,1,.5,1\nb,0,.5,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := read(t, logs.Options{}, path).Subset(nil).FitEncoder(nil, logs.Scaling{}); err == nil && len(e.Names) > 0 {
+		t.Errorf("features %q of no rows", e.Names)
 	}
 }
