@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -99,6 +100,11 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 			return err
 		}
 		defer log.Close()
+		if f.write {
+			if err := sameRange(log, p); err != nil {
+				return fmt.Errorf("--write: %w", err)
+			}
+		}
 		show.next("inspecting " + path)
 		judge, err := f.judge(log)
 		if err != nil {

@@ -45,6 +45,11 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		if err := sameCatalogue(log, p); err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
+		if !cmd.Flags().Changed("claim") {
+			if err := sameRange(log, p); err != nil {
+				return err
+			}
+		}
 		judge := provenance.Within(log, 1)
 		rewards, looks, rows, err := rewardsOf(log, p, clusters(log, judge))
 		if err != nil {
@@ -93,6 +98,16 @@ func monitorCommand(lib library.Library) *cobra.Command {
 	addFormat(fl, &format)
 	f.add(fl)
 	return cmd
+}
+
+// sameRange refuses rewards of another range than what the policy file promises is about.
+func sameRange(log *logs.Log, p *policyfile.Policy) error {
+	low, high := p.File().RewardMin, p.File().RewardMax
+	if u := log.Units(); u.Low != low || u.High != high {
+		return fmt.Errorf("what the policy file promises is about rewards from %v to %v, and the log is read with rewards from %v "+
+			"to %v: leave --reward-min and --reward-max out", low, high, u.Low, u.High)
+	}
+	return nil
 }
 
 // sameCatalogue refuses rows among another catalogue than the policy file's, of which nothing is claimed.

@@ -58,7 +58,7 @@ type serveFlags struct {
 type played struct {
 	policy, canary *policyfile.Policy
 	catalogue      *policyfile.Catalogue // nil: that of the policy
-	actions        []string
+	items          *logs.Catalogue       // that it was read as
 }
 
 func serveCommand(lib library.Library) *cobra.Command {
@@ -229,11 +229,11 @@ func (f *serveFlags) read(path string) error {
 		}
 	}
 	if f.items != "" {
-		c, actions, wrong := readServed(f.items)
+		c, items, wrong := readServed(f.items)
 		if wrong != nil {
 			return errors.Join(err, fmt.Errorf("--catalogue: %w", wrong))
 		}
-		f.played.catalogue, f.played.actions = c, actions
+		f.played.catalogue, f.played.items = c, items
 	}
 	return err
 }
@@ -247,7 +247,7 @@ func (f *serveFlags) files(path string) []os.FileInfo {
 const maxCatalogue = 4 << 30
 
 // readServed reads a catalogue from a regular file alone: a pipe would keep the server waiting.
-func readServed(path string) (*policyfile.Catalogue, []string, error) {
+func readServed(path string) (*policyfile.Catalogue, *logs.Catalogue, error) {
 	if f, _, err := wholefile.Open(path, maxCatalogue); err != nil {
 		return nil, nil, err
 	} else if err := f.Close(); err != nil {
@@ -257,13 +257,13 @@ func readServed(path string) (*policyfile.Catalogue, []string, error) {
 }
 
 // readCatalogue reads a catalogue as policy files and served logs know it, by its hash.
-func readCatalogue(path string) (*policyfile.Catalogue, []string, error) {
+func readCatalogue(path string) (*policyfile.Catalogue, *logs.Catalogue, error) {
 	of, err := logs.ReadCatalogue(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	c, err := of.Served()
-	return c, of.Actions, err
+	return c, of, err
 }
 
 // policy returns the policy to serve: that of the file, or its mixture with the canary, with the catalogue. It writes a
@@ -273,11 +273,16 @@ func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
 		if f.played.catalogue == nil {
 			return p, nil
 		}
-		w, err := p.WithCatalogue(f.played.catalogue, f.played.actions)
+		w, err := p.WithCatalogue(f.played.catalogue, f.played.items.Actions)
 		if err != nil {
 			return nil, fmt.Errorf("--catalogue: %w", err)
 		}
 		return w, nil
+	}
+	if f.played.items != nil {
+		for _, note := range f.played.items.Notes() {
+			tell.Warn(note)
+		}
 	}
 	p, err := with(f.played.policy)
 	if err != nil || f.canary == "" {

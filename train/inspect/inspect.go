@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	"opl/train/internal/keys"
 	"opl/train/logs"
 )
@@ -338,6 +340,9 @@ func (l *log) timeline() {
 	if l.report.From, l.report.To = l.stamp(first), l.stamp(last); l.Time[first] > 30_000e9 && l.Time[last] < 80_000e9 {
 		l.misread("column timestamp: from %s to %s; such numbers are days in Excel, and are read as seconds since 1970",
 			l.report.From, l.report.To)
+	} else if l.n > 1 && max(l.Time[first], -l.Time[first]) < 86400e9 && (l.Time[last] > 1e17 || l.Time[last] == l.Time[first]) {
+		l.misread("column timestamp: from %s to %s; 0, the beginning of 1970, may stand for no time", l.report.From,
+			l.report.To)
 	}
 }
 
@@ -610,7 +615,7 @@ func (l *log) reading() {
 	}
 	if one, other, alike := alike(l.Actions); alike {
 		l.add(Finding{Check: "names of actions", Severity: Doubtful,
-			Measured: fmt.Sprintf("actions %q and %q differ by capitals or blanks alone", one, other),
+			Measured: fmt.Sprintf("actions %q and %q differ by capitals or blanks alone, or by how accents are written", one, other),
 			Means:    "one action may be taken for several, each with the propensity of all of them",
 			Do:       "write the name of each action in one way"})
 	}
@@ -621,12 +626,12 @@ func (l *log) reading() {
 		"fewer than 100 rows say little", "log more")
 }
 
-// alike finds names that may be one: they differ by blanks around them, or by capitals. Short names, and those of more
-// than a thousand, may be identifiers in which capitals count.
+// alike finds names that may be one: they differ by blanks around them, by how letters with accents are written, or by
+// capitals. Short names, and those of more than a thousand, may be identifiers in which capitals count.
 func alike(names []string) (one, other string, found bool) {
 	seen := map[string]string{}
 	for _, name := range names {
-		key := strings.TrimSpace(name)
+		key := norm.NFC.String(strings.TrimSpace(name))
 		if len(key) >= 4 && len(names) <= 1000 {
 			key = strings.ToLower(key)
 		}

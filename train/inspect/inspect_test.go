@@ -271,6 +271,10 @@ func TestInspect_FindsEachDefect(t *testing.T) {
 			in.Actions = slices.Clone(in.Actions)
 			in.Actions[3], in.Actions[5] = "shoe", "Shoe"
 		}},
+		{"accents", "names of actions", inspect.Doubtful, "how accents are written", plain, func(in *logs.Log) {
+			in.Actions = slices.Clone(in.Actions)
+			in.Actions[3], in.Actions[5] = "caf\u00e9", "cafe\u0301"
+		}},
 		{"groups", "groups", inspect.Fine, "share a group", plain, func(in *logs.Log) {
 			in.Group = make([]int32, 4000)
 			for i := range in.Group {

@@ -80,6 +80,29 @@ func TestInspect_DoubtsNumbersThatAreInQuotesInSomeRows(t *testing.T) {
 	}
 }
 
+// A time of 0 beside later ones, or in all rows, stands for none; times that count from 0 are meant.
+func TestInspect_DoubtsTimesThatAreNone(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		time func(i int) int64
+		want bool
+	}{
+		{"one row", func(i int) int64 { return map[bool]int64{true: 0, false: 1.7e18 + int64(i)*1e9}[i == 77] }, true},
+		{"all rows", func(int) int64 { return 0 }, true},
+		{"seconds from 0", func(i int) int64 { return int64(i) * 1e9 }, false},
+		{"times", func(i int) int64 { return 1.7e18 + int64(i)*1e9 }, false},
+	} {
+		in := world{n: 400, k: 2, rate: 0.3}.log(3)
+		in.Time = make([]int64, len(in.Action))
+		for i := range in.Time {
+			in.Time[i] = c.time(i)
+		}
+		if f, found := inspect.Inspect(in).Finding("columns as they were read"); found != c.want || found && !strings.Contains(f.Measured, "may stand for no time") {
+			t.Errorf("%s: %t, %q", c.name, found, f.Measured)
+		}
+	}
+}
+
 // Uniform propensities are rounded up as often as down.
 func TestInspect_TakesUniformRoundedUpForUniform(t *testing.T) {
 	in := world{n: 4000, k: 60, rate: 0.3}.log(99)

@@ -21,7 +21,12 @@ type Catalogue struct {
 
 	items   named
 	columns []string // of the file
+	said    Origin   // what reading found out
 }
+
+// Notes say what reading found out and a user should know: columns that may not be read as they were meant, a last
+// row that may be cut, columns that are not read.
+func (c *Catalogue) Notes() []string { return slices.Concat(c.said.Doubts, c.said.Cut, c.said.Notes) }
 
 // ReadCatalogue reads a catalogue from CSV, JSON Lines or Parquet: the column action, and
 // features in columns z_NAME, numbers or categories as the context's columns x_NAME are; those
@@ -73,7 +78,12 @@ func readCatalogue(path, packed string, format *format, p *plan, m *memory) (_ *
 	if len(b.actions) < 2 {
 		return nil, fmt.Errorf("%s: %d actions, want at least 2", path, len(b.actions))
 	}
-	c := &Catalogue{items: named{n: b.n}}
+	c := &Catalogue{items: named{n: b.n}, said: b.Origin}
+	for _, notes := range [][]string{b.Doubts, b.Cut, b.Notes} {
+		for i := range notes {
+			notes[i] = path + ": " + notes[i]
+		}
+	}
 	for _, a := range b.actions {
 		c.Actions = append(c.Actions, a.text)
 	}
@@ -156,6 +166,7 @@ func roleInCatalogue(name string) role {
 
 // use makes the actions of a log that is read those of a catalogue.
 func (b *builder) use(c *Catalogue) {
+	b.Doubts, b.Cut, b.Notes = slices.Clone(c.said.Doubts), slices.Clone(c.said.Cut), slices.Clone(c.said.Notes)
 	b.actions = make([]action, len(c.Actions))
 	for i, name := range c.Actions {
 		b.actions[i] = action{text: name, number: -1, hash: xxhash.Sum64String(name)}

@@ -108,3 +108,31 @@ func TestCatalogue_OfManyActionsIsReadAsItIs(t *testing.T) {
 		t.Fatalf("%d actions, %v", log.K(), err)
 	}
 }
+
+// What reading a catalogue found out is told of every log that is read with it, from its cache, too.
+func TestCatalogue_TellsWhatReadingItFoundOut(t *testing.T) {
+	log := write(t, "l.csv", "action,reward,propensity,x_a\na0,1,0.01,2\na1,0,0.5,3\n")
+	text := "action,z_price,z_width\n"
+	for i := range 20 {
+		text += fmt.Sprintf("a%d,€%d,%d\n", i, i, 1200+i)
+	}
+	path := write(t, "c.csv", text+"last,€5,1")
+	c, err := ReadCatalogue(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := path + ": row 21, the last, does not end in a newline, and its last value is shorter"
+	price := path + ": column price: its values are numbers with commas"
+	if said := strings.Join(c.Notes(), "\n"); !strings.Contains(said, cut) || !strings.Contains(said, price) {
+		t.Errorf("the catalogue: %q", said)
+	}
+	for range 2 {
+		l := mustOpen(t, log, Options{Catalogue: path})
+		if !strings.HasPrefix(strings.Join(l.Cut, "\n"), cut) || !strings.HasPrefix(strings.Join(l.Doubts, "\n"), price) {
+			t.Errorf("the log: %q, %q", l.Cut, l.Doubts)
+		}
+	}
+	if c, err = ReadCatalogue(write(t, "w.csv", "action,z_price\na,10\nb,11\n")); err != nil || len(c.Notes()) > 0 {
+		t.Errorf("a whole one: %v, %q", err, c.Notes())
+	}
+}

@@ -40,9 +40,13 @@ func (o *Options) renames() (of map[string]string, taken map[string]bool, err er
 	return of, taken, nil
 }
 
-// uncategorized reports that neither the file nor the catalogue has a column that setting categories names.
+// uncategorized reports that neither the file nor the catalogue has a column that setting categories names, nor a field
+// that has names alone.
 func (b *builder) uncategorized() error {
-	var names []string
+	if len(b.o.Categories) == 0 {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(b.fieldsOfNames()))
 	for _, c := range b.columns {
 		if names = append(names, c.name); c.as != c.name && c.as != "" {
 			names = append(names, c.as)

@@ -59,3 +59,59 @@ func TestOpen_DoubtsColumnsThatAreReadAsNames(t *testing.T) {
 		})
 	}
 }
+
+// Values within objects are doubted as those of columns are, of contexts and of what rows offer, in every format; and
+// so are columns of a file that was read twice, since another column began as what it is not.
+func TestOpen_DoubtsFieldsThatAreReadAsNames(t *testing.T) {
+	day := func(i int) string { return fmt.Sprintf(`"2026-03-%02d"`, 1+i%28) }
+	price := func(i int) string { return fmt.Sprintf(`"$%d,%03d"`, 1+i%9, i) }
+	plain := func(i int) string { return fmt.Sprintf(`"%d"`, i%40) }
+	for _, c := range []struct {
+		name  string
+		line  func(i int) string
+		field string
+		says  string // "": no doubt
+	}{
+		{"days", func(i int) string { return `"context":{"b":1,"a":` + day(i) + `}` }, "a", "column a: its values are days or times, as \"2026-03-"},
+		{"prices", func(i int) string { return `"context":{"shop":{"a":` + price(i) + `}}` }, "shop.a", "column shop.a: its values are numbers with commas"},
+		{"of actions", func(i int) string { return `"actions":[{"id":1,"a":` + price(i) + `},{"id":0,"a":"$7.50"}]` }, "a", "numbers with commas"},
+		{"quoted, as all of them are", func(i int) string { return `"context":{"a":` + plain(i) + `}` }, "a", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var b strings.Builder
+			for i := range 200 {
+				fmt.Fprintf(&b, `{"action":%d,"reward":1,"propensity":0.5,%s}`+"\n", i%2, c.line(i))
+			}
+			path := write(t, "l.jsonl", b.String())
+			l := mustOpen(t, path, Options{})
+			if got := strings.Join(l.Doubts, "\n"); (got != "") != (c.says != "") || !strings.Contains(got, c.says) {
+				t.Errorf("%q do not say %q", l.Doubts, c.says)
+			}
+			if l := mustOpen(t, path, Options{Categories: []string{c.field}}); len(l.Doubts) > 0 {
+				t.Errorf("names, as was said: %q", l.Doubts)
+			}
+		})
+	}
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, "%d,1,.5,%s,%s\n", i%2, day(i), map[bool]string{true: "1", false: "word"}[i == 0])
+	}
+	l := mustOpen(t, write(t, "l.csv", "action,reward,propensity,x_a,x_b\n"+b.String()), Options{})
+	if got := strings.Join(l.Doubts, "\n"); !strings.Contains(got, "column x_a: its values are days or times") {
+		t.Errorf("read twice: %q", got)
+	}
+}
+
+// Groups that differ by blanks around them are two, which may be meant as one.
+func TestOpen_DoubtsGroupsThatDifferByBlanks(t *testing.T) {
+	for _, c := range []struct{ groups, says string }{{"c1,c2,c1 ,c2", `"c1 "`}, {"c1,c2, c3,c 1", ""}} {
+		text := "action,reward,propensity,group\n"
+		for i, group := range strings.Split(c.groups, ",") {
+			text += fmt.Sprintf("%d,1,.5,%s\n", i%2, group)
+		}
+		l := mustOpen(t, write(t, "l.csv", text), Options{})
+		if got := strings.Join(l.Doubts, "\n"); (got != "") != (c.says != "") || !strings.Contains(got, c.says) {
+			t.Errorf("%q: %q do not say %q", c.groups, got, c.says)
+		}
+	}
+}

@@ -236,9 +236,6 @@ func (b *builder) settle() error {
 			b.Doubts = append(b.Doubts, fmt.Sprintf("column %s: %.3g %% of its values are numbers and the others are not, "+
 				"as %s: it is read as %d categories, not as a number", c.name, 100*float64(c.numbers)/float64(n),
 				c.word(), len(c.categories)))
-		} else if what := c.disguised(); what != "" && !c.told {
-			b.Doubts = append(b.Doubts, fmt.Sprintf("column %s: its %d values are %s, as %s, and are read as names",
-				c.name, len(c.categories), what, c.word()))
 		}
 		switch {
 		case c.role >= roleSlots && b.slotNumbers.len() == 0, c.role == roleIgnored && c.name != "",
@@ -253,6 +250,8 @@ func (b *builder) settle() error {
 			b.note(c.name, 0, "%d distinct values, each a feature of its own: an identifier is no context", n)
 		}
 	}
+	b.disguises()
+	b.blanks()
 	if len(ignored) > 0 {
 		text := "columns that are not read: " + fewNames(ignored) + b.unreadDensities()
 		for _, name := range ignored {
@@ -294,32 +293,86 @@ func (c *column) word() string {
 	return "some"
 }
 
+// disguises doubts columns, and fields of contexts and of actions, whose names are numbers in other writing, or times.
+func (b *builder) disguises() {
+	values := b.fieldsOfNames()
+	for _, name := range b.o.Categories { // as was said
+		delete(values, name)
+		if c := b.byName[name]; c != nil {
+			delete(values, c.as)
+		}
+	}
+	for _, column := range slices.Sorted(maps.Keys(values)) {
+		if what, as := disguised(values[column]); what != "" {
+			b.Doubts = append(b.Doubts, fmt.Sprintf("column %s: its values are %s, as %s, and are read as names", column, what,
+				quote([]byte(as))))
+		}
+	}
+}
+
+// fieldsOfNames returns the columns, and fields of contexts and of actions, that have names alone, each with the first
+// thousand of them.
+func (b *builder) fieldsOfNames() map[string][]string {
+	values := map[string][]string{}
+	for _, g := range []*bag{&b.contexts, &b.items} {
+		for _, name := range g.names {
+			column, value, is := strings.Cut(name, "=")
+			if _, numbers := g.vocabulary.places[column]; is && !numbers && len(values[column]) < 1000 {
+				values[column] = append(values[column], value)
+			}
+		}
+	}
+	return values
+}
+
+// blanks doubts groups that differ by blanks around them.
+func (b *builder) blanks() {
+	odd := ""
+	for name := range b.groups.places {
+		if _, is := b.groups.places[strings.TrimSpace(name)]; is && strings.TrimSpace(name) != name && (odd == "" || name < odd) {
+			odd = name
+		}
+	}
+	if odd != "" {
+		b.Doubts = append(b.Doubts, fmt.Sprintf("column group: %s and %[1]s without blanks are two groups: one may be meant, "+
+			"whose rows depend on one another", quote([]byte(odd))))
+	}
+}
+
 // disguised says what the names of a category are, if at least nine in ten are numbers in other writing, or times: a
 // policy knows nothing of the order of names, nor of new ones. A few names may be meant, and numbers of a telephone or
 // an account are names: they all have as many digits, or groups of other than thousands.
-func (c *column) disguised() string {
-	numbers, times, least, most := 0, 0, math.MaxInt, 0
-	for s := range c.categories {
+func disguised(names []string) (what, as string) {
+	if len(names) <= fewNumbers {
+		return "", ""
+	}
+	numbers, plain, times, least, most := 0, 0, 0, math.MaxInt, 0
+	for _, s := range names {
 		_, isNumber := parseNumber([]byte(s))
 		_, us := parseTime([]byte(s), "us")
 		_, eu := parseTime([]byte(s), "eu")
 		switch {
 		case us || eu:
 			times++
-		case isNumber || dressed.MatchString(s):
+			as = cmp.Or(as, s)
+		case isNumber:
+			plain++
+			fallthrough
+		case dressed.MatchString(s):
+			if !isNumber {
+				as = cmp.Or(as, s)
+			}
 			digits := len(digit.FindAllString(s, -1))
 			numbers, least, most = numbers+1, min(least, digits), max(most, digits)
 		}
 	}
-	switch n := len(c.categories); {
-	case n <= fewNumbers || c.role != roleContext:
-		return ""
-	case 10*numbers >= 9*n && (least < most || most < manyDigits):
-		return "numbers with commas, blanks, percent or currency signs"
+	switch n := len(names); {
+	case 10*numbers >= 9*n && plain < numbers && (least < most || most < manyDigits):
+		return "numbers with commas, blanks, percent or currency signs", as
 	case 10*times >= 9*n:
-		return "days or times"
+		return "days or times", as
 	}
-	return ""
+	return "", ""
 }
 
 const (

@@ -460,6 +460,7 @@ type joining struct {
 	held      *logs.Decision // the last, to which those that are dropped after it belong
 	seen      int
 	dropped   int       // since the last
+	timeless  int       // rewards without a time, where others have one
 	among     string    // which catalogue
 	newest    time.Time // of decisions and rewards
 	waits     []time.Duration
@@ -517,6 +518,10 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	}
 	if with := s.Decisions - s.Others - s.Young - s.Missing; with > 0 {
 		s.MeanReward = j.sum / float64(with)
+	}
+	if j.timeless > 0 {
+		s.Notes = append(slices.Clip(s.Notes), fmt.Sprintf("%d rewards have no time, and count whenever they came: give each "+
+			"its time, or leave these out", j.timeless))
 	}
 	if n := len(j.waits); n > 0 {
 		slices.Sort(j.waits)
@@ -588,6 +593,9 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 		j.NoChance++
 	}
 	r, ok := j.rewards.of[d.ID]
+	if ok && j.o.Mature > 0 && r.time.IsZero() && !j.rewards.newest.IsZero() {
+		j.timeless++
+	}
 	if ok && !r.time.IsZero() && !d.Time.IsZero() {
 		wait := r.time.Sub(d.Time)
 		if j.waits = append(j.waits, wait); wait < -time.Second {
