@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
@@ -79,12 +78,9 @@ func (o *options) alone() *options {
 
 // describe finds the features of actions that vary most, in at most 50,000 options.
 func (o *options) describe() {
-	names := slices.Clone(o.ItemNames())
+	names := o.ItemNames()
 	if o.z = o.Choices.Z; o.z != nil {
-		names = nil
-		for f := range o.z.Dim() {
-			names = append(names, "feature "+strconv.Itoa(f))
-		}
+		names = places(o.z)
 	}
 	for f, name := range names {
 		o.items = append(o.items, feature{name: name + " of the action", place: f})

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -217,8 +218,9 @@ func (l *log) groups() {
 	}
 	mean := l.mean("reward", func(i int) float64 { return -l.Cost[i] }).value
 	s := l.byGroup("reward", func(i int) float64 { return -l.Cost[i] })
+	rows := map[int32]int{} // of each group
+
 	count := l.sums("groups", 5, func() []float64 { // their number, rows in them, in those of several, Σr, Σr²
-		rows := map[int32]int{}
 		out := make([]float64, 5)
 		for i, g := range l.Group {
 			if g >= 0 {
@@ -236,14 +238,7 @@ func (l *log) groups() {
 		return out
 	})
 	largest := int(-l.lowest("group, the largest", func() float64 {
-		rows, largest := map[int32]int{}, 0
-		for _, g := range l.Group {
-			if g >= 0 {
-				rows[g]++
-				largest = max(largest, rows[g])
-			}
-		}
-		return -float64(largest)
+		return -float64(slices.Max(slices.AppendSeq([]int{0}, maps.Values(rows))))
 	}))
 	n, shared, squares := count[1], count[2], s.rows
 	variance := count[4] - 2*mean*count[3] + mean*mean*n // Σd², d the rewards less their mean

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"opl/train/logs"
 )
 
 // scanned is about how many rows say how columns vary.
@@ -82,11 +84,16 @@ func (r *reader) alone() *reader {
 
 // columnNames returns the names of the columns of contexts.
 func (l *log) columnNames() []string {
-	names := l.Names()
-	if names == nil && l.X != nil {
-		for j := range l.X.Dim() {
-			names = append(names, "feature "+strconv.Itoa(j))
-		}
+	if l.Names() == nil && l.X != nil {
+		return places(l.X)
+	}
+	return l.Names()
+}
+
+// places names the elements of vectors by their places.
+func places(x logs.Contexts) (names []string) {
+	for j := range x.Dim() {
+		names = append(names, "feature "+strconv.Itoa(j))
 	}
 	return names
 }

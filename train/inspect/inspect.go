@@ -54,7 +54,8 @@ type Finding struct {
 	Do       string   `json:"do,omitempty"`      // what to do about it
 	Numbers  []Number `json:"numbers,omitempty"` // for programs
 
-	place int // of its check, while there are more to come
+	Pressing bool `json:"-"` // it is shown in short reports, though it is fine
+	place    int  // of its check, while there are more to come
 }
 
 // Number is a measured number with its name.
@@ -620,7 +621,7 @@ func (l *log) reading() {
 			Do:       "write the name of each action in one way"})
 	}
 	for _, n := range l.Notes {
-		l.add(Finding{Check: "reading", Measured: n})
+		l.add(Finding{Check: "reading", Measured: n, Pressing: slices.Contains(l.Pressing, n)})
 	}
 	l.judge(Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}, l.n < 100, Doubtful,
 		"fewer than 100 rows say little", "log more")

@@ -199,19 +199,21 @@ func (d *delays) fill(i int, row []float64) {
 	}
 }
 
+// other is 1 if row i has another reward than that of cost v, else 0.
+func (d *delays) other(i int, v float64) float64 {
+	if d.Cost[i] != v {
+		return 1
+	}
+	return 0
+}
+
 // foretold predicts, from context and action, the probability of a reward other than that of cost v.
 func (d *delays) foretold(v float64) []float64 {
 	width := 1 + 2*len(d.kept)
 	theta := make([][]float64, len(d.rows))
-	y := func(i int) float64 {
-		if d.Cost[i] != v {
-			return 1
-		}
-		return 0
-	}
 	all := 0.0
 	for i := range d.n {
-		all += y(i) / float64(d.n)
+		all += d.other(i, v) / float64(d.n)
 	}
 	for c, rows := range d.rows {
 		theta[c] = make([]float64, width)
@@ -219,7 +221,7 @@ func (d *delays) foretold(v float64) []float64 {
 		for at, i := range rows {
 			x = x[:len(x)+width]
 			d.fill(i, x[len(x)-width:])
-			right[at] = y(i)
+			right[at] = d.other(i, v)
 			mean += right[at] / float64(len(rows))
 		}
 		floats.AddConst(-mean, right)
@@ -253,10 +255,7 @@ func (d *delays) test(v, level float64) (f Finding, found bool) {
 	// Changes that are alike for all actions: of each block a term, or a factor.
 	var n, got, would [lateBlocks]float64
 	for i, b := range d.block {
-		n[b], would[b] = n[b]+1, would[b]+m[i]
-		if d.Cost[i] != v {
-			got[b]++
-		}
+		n[b], would[b], got[b] = n[b]+1, would[b]+m[i], got[b]+d.other(i, v)
 	}
 	// By scale (terms, factors) and weight (1, 1/π₀), block and class.
 	var cells [2][2][lateBlocks][]cell
@@ -270,10 +269,7 @@ func (d *delays) test(v, level float64) (f Finding, found bool) {
 	var alike [2]float64 // of a group's residuals: the square of sums, the sum of squares
 	sums := map[int32]float64{}
 	for i, b := range d.block {
-		y := 0.0
-		if d.Cost[i] != v {
-			y = 1
-		}
+		y := d.other(i, v)
 		for s, q := range [2]float64{m[i] + (got[b]-would[b])/n[b], m[i] * got[b] / would[b]} {
 			least := max(got[b], 1) / n[b] / 10
 			q = max(least, min(1-least, q))
@@ -397,9 +393,7 @@ func (d *delays) says(v float64, window, worst int, p float64) Finding {
 			old = 0
 		}
 		c := &of[this][old]
-		if c.rows++; d.Cost[i] != v {
-			c.other++
-		}
+		c.rows, c.other = c.rows+1, c.other+d.other(i, v)
 	}
 	share := func(c count) string { return percent(c.other / max(1, c.rows)) }
 	order := "in the order of time"

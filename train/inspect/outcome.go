@@ -56,12 +56,8 @@ func (l *log) outcomes() {
 
 // classes numbers from 1 the actions of at least so many rows, at most so many; 0 are all others.
 func (l *log) classes(least, most int) (class []int, action []int) {
-	count := make([]int, l.k)
-	for _, a := range l.Action {
-		count[a]++
-	}
 	class, action = make([]int, l.k), []int{-1}
-	for a, n := range count {
+	for a, n := range l.perAction() {
 		if n >= least && len(action) <= most {
 			class[a], action = len(action), append(action, a)
 		}
@@ -207,10 +203,7 @@ type weighted struct {
 // weightsOf are the tails of a column, and the scores of its ranks.
 func weightsOf(cuts, rows []float64) (all []weighted) {
 	up, down := make([]float64, len(rows)), make([]float64, len(rows))
-	before, n := 0.0, 0.0
-	for _, m := range rows {
-		n += m
-	}
+	before, n := 0.0, floats.Sum(rows)
 	for b, m := range rows {
 		rank := (before + m/2) / n
 		up[b], down[b] = -math.Log(1-rank), -math.Log(rank)
@@ -220,14 +213,9 @@ func weightsOf(cuts, rows []float64) (all []weighted) {
 		before += m
 	}
 	for at, cut := range cuts {
-		low, high := make([]float64, len(rows)), make([]float64, len(rows))
-		for b := range rows {
-			if b <= at {
-				low[b] = 1
-			} else {
-				high[b] = 1
-			}
-		}
+		low, high := make([]float64, len(rows)), slices.Repeat([]float64{1}, len(rows))
+		copy(low, high[:at+1])
+		clear(high[:at+1])
 		all = append(all, weighted{low, fmt.Sprintf("where %%s is at most %.4g", cut)},
 			weighted{high, fmt.Sprintf("where %%s is above %.4g", cut)})
 	}

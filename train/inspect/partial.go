@@ -26,11 +26,7 @@ type Partial struct {
 	Complete bool            `json:"complete"` // the rows are well formed: all checks were made
 	Within   float64         `json:"within"`   // Γ as it was given
 	Has      present         `json:"has"`
-	Left     left            `json:"left"`
-	Notes    []string        `json:"notes,omitempty"` // what reading the shard found out, as in [logs.Origin]
-	Doubts   []string        `json:"doubts,omitempty"`
-	Bare     string          `json:"bare,omitempty"`
-	Cut      []string        `json:"cut,omitempty"`
+	Origin   logs.Origin     `json:"origin"` // what was left out, and what reading the shard found out
 	Summary  *summary        `json:"summary"`
 	Span     span            `json:"span"`
 
@@ -42,9 +38,6 @@ type Partial struct {
 type present struct {
 	All, Logged, Times, IDs, Groups, Weights, Contexts, Estimated bool
 }
-
-// left counts rows and files that were left out.
-type left struct{ Skipped, LeftOut, Files, Unrewarded int }
 
 // UnmarshalText reads what MarshalText wrote.
 func (s *Severity) UnmarshalText(text []byte) error {
@@ -73,8 +66,7 @@ func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 	l := within(in, gamma, newSummary())
 	low, high := in.RewardRange()
 	p := &Partial{Shard: shard, Actions: in.Actions, Columns: map[string]bool{}, Complete: l.complete,
-		Within: l.gamma, Notes: in.Notes, Summary: l.summary,
-		Left: left{in.Skipped, in.LeftOut, in.Files, in.Unrewarded}}
+		Within: l.gamma, Summary: l.summary}
 	p.Has = present{in.Propensities != nil, in.Propensity != nil, in.Time != nil, l.ids, in.Group != nil,
 		in.Weight != nil, l.described, in.Estimated}
 	p.Of = fmt.Sprint(in.FilesHash, " ", low, " ", high, " ", l.gamma, " ", len(in.Actions), " ",
@@ -101,7 +93,8 @@ func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 		l.summary.bound()
 	}
 	p.Report = l.done()
-	p.Doubts, p.Bare, p.Cut = l.Doubts, l.Bare, l.Cut
+	p.Origin = l.Origin
+	p.Origin.Estimates = nil // of the shard's rows alone
 	// see Summary and Span
 	p.Report.ByAction, p.Report.Blocks, p.Report.Propensities, p.Report.Weights = nil, nil, nil, nil
 	return p, nil
@@ -216,10 +209,11 @@ func joined(all []*Partial) (*log, error) {
 	var notes, doubts, cut [][]string
 	for _, p := range all {
 		summaries, from, rows = append(summaries, p.Summary), append(from, rows), rows+p.Report.Rows
-		l.Skipped, l.LeftOut = l.Skipped+p.Left.Skipped, l.LeftOut+p.Left.LeftOut
-		l.Files, l.Unrewarded = l.Files+p.Left.Files, l.Unrewarded+p.Left.Unrewarded
-		notes, doubts, cut = append(notes, p.Notes), append(doubts, p.Doubts), append(cut, p.Cut)
-		l.Bare = cmp.Or(l.Bare, p.Bare)
+		o := &p.Origin
+		l.Skipped, l.LeftOut = l.Skipped+o.Skipped, l.LeftOut+o.LeftOut
+		l.Files, l.Unrewarded = l.Files+o.Files, l.Unrewarded+o.Unrewarded
+		notes, doubts, cut = append(notes, o.Notes), append(doubts, o.Doubts), append(cut, o.Cut)
+		l.Bare = cmp.Or(l.Bare, o.Bare)
 	}
 	l.Notes, l.Doubts, l.Cut = MergeNotes(notes), MergeNotes(doubts), MergeNotes(cut)
 	var err error

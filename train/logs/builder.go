@@ -600,6 +600,12 @@ func (b *builder) note(column string, rows int, format string, args ...any) {
 	b.Notes = append(b.Notes, text)
 }
 
+// press notes what short reports show, too.
+func (b *builder) press(format string, args ...any) {
+	b.note("", 0, format, args...)
+	b.Pressing = append(b.Pressing, b.Notes[len(b.Notes)-1])
+}
+
 // finish names the actions, renumbers the columns that speak of them, in place, and finds the rows that contradict
 // themselves. errAgain: there are some, which another pass must leave out.
 func (b *builder) finish() (names []string, err error) {

@@ -123,8 +123,8 @@ func (l *lines) line() ([]byte, error) {
 	return b, nil
 }
 
-// NoNewline is what notes say of a file whose last line has no end.
-const NoNewline = "does not end in a newline"
+// noNewline is what notes say of a file whose last line has no end.
+const noNewline = "does not end in a newline"
 
 // ended notes that the line of a row has no end, unless a quote closes its last value. If the value is far shorter than
 // in all rows before, it is doubted. It returns the row's error.
@@ -136,9 +136,10 @@ func (l *lines) ended(b *builder, comma byte, err error) error {
 	switch c := l.text[len(l.text)-1]; {
 	case c == '\n' || c == '\r' || c == '"':
 	case n < 2*l.least-l.most:
-		b.Cut = append(b.Cut, fmt.Sprintf("row %d, the last, %s, and its last value is shorter than all others", b.at, NoNewline))
+		b.Cut = append(b.Cut, fmt.Sprintf("row %d, the last, %s, and its last value is shorter than all others", b.at,
+			noNewline))
 	default:
-		b.note("", 0, "row %d, the last, %s: its last value may be cut; if it is whole, end the file by one", b.at, NoNewline)
+		b.press("row %d, the last, %s: its last value may be cut; if it is whole, end the file by one", b.at, noNewline)
 	}
 	l.least, l.most = min(cmp.Or(l.least, n), n), max(l.most, n)
 	return nil

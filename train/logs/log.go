@@ -77,6 +77,7 @@ type Origin struct {
 	FilesHash string
 	Snapshots []string // URLs of the snapshots of tables that were read; each gives the same rows later
 	Notes     []string // what reading found out and a user should know
+	Pressing  []string // of the notes those that short reports show, too
 	Doubts    []string // how columns were read, if that may not be what was meant
 	Bare      string   // says that no column is read as context, and which are not read; "": some is, or all are
 	Cut       []string // says of last rows that their last value seems to be cut

@@ -260,7 +260,7 @@ func (b *builder) settle() error {
 				break
 			}
 		}
-		b.note("", 0, "%s", text)
+		b.press("%s", text)
 		if !contexts && !b.describes && b.n > 0 {
 			b.Bare = "no column is read as context, and there are columns that are not read: " + fewNames(ignored)
 		}

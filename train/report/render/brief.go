@@ -242,7 +242,7 @@ func BriefInspection(w io.Writer, r inspect.Report) error {
 				text = append(text, table.Wrap(columns-2, "do: "+f.Do)...)
 			}
 			b.doubt(head, f.Check, strings.Join(text, "\n  ")[len(head+f.Check):])
-		case strings.HasPrefix(f.Measured, "columns that are not read"), strings.Contains(f.Measured, logs.NoNewline):
+		case f.Pressing:
 			first, rest, _ := strings.Cut(strings.Join(table.Wrap(columns-2, f.Measured), "\n  "), " ")
 			b.doubt("", first, " "+rest)
 		}
