@@ -252,10 +252,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	}
 	d.rows = len(t.y)
 	rows := evenly(t.all(), mostTuning)
-	y := make([]float64, len(rows))
-	for i, r := range rows {
-		y[i] = t.y[r]
-	}
+	y := logs.Pick(t.y, rows)
 	d.tuned = nil
 	all := kinds()
 	if d.may == nil && curves().fits(t) { // others do not know that actions are neighbours
@@ -519,10 +516,7 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		if err != nil {
 			return nil, nil, err
 		}
-		y, group := make([]float64, len(at)), make([]int32, len(at))
-		for i, r := range at {
-			y[i], group[i] = t.y[r], t.action[r]
-		}
+		y, group := logs.Pick(t.y, at), logs.Pick(t.action, at)
 		return &regress.Hierarchy{X: h, Group: group, Groups: t.k, Threads: t.threads}, y, nil
 	}
 	tune := func(ctx context.Context, t *table, rows []int, of *tuning) (*tuning, error) {
@@ -577,10 +571,7 @@ func exclusively(name string, of kind) kind {
 		if err != nil {
 			return nil, err
 		}
-		y, action := make([]float64, len(at)), make([]int32, len(at))
-		for i, r := range at {
-			y[i], action[i] = t.y[r], t.action[r]
-		}
+		y, action := logs.Pick(t.y, at), logs.Pick(t.action, at)
 		theta, err := regress.Exclusive(ctx, x, y, action, t.k, p.scales.Own, t.threads)
 		if err != nil {
 			return nil, err

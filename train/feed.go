@@ -44,11 +44,7 @@ func (l rows) Feed(p *graph.Program, rows []int) error {
 			if err != nil {
 				return err
 			}
-			values := make([]float64, len(rows))
-			for i, r := range rows {
-				values[i] = cost[r]
-			}
-			if err := p.Feed(input, values); err != nil {
+			if err := p.Feed(input, logs.Pick(cost, rows)); err != nil {
 				return err
 			}
 		}

@@ -25,11 +25,7 @@ func numbersOf(log *logs.Log, rows []int) *numbers {
 	if log.Numbers == nil {
 		return nil
 	}
-	n := &numbers{of: log.Numbers.Of}
-	for _, r := range rows {
-		n.value = append(n.value, log.Numbers.Value[r])
-	}
-	return n
+	return &numbers{log.Numbers.Of, logs.Pick(log.Numbers.Value, rows)}
 }
 
 const (
@@ -118,10 +114,7 @@ func cliffs() kind {
 				}
 				return u
 			}
-			var v []float64
-			for _, r := range rows {
-				v = append(v, t.numeric.value[r])
-			}
+			v := logs.Pick(t.numeric.value, rows)
 			var at [][]float64
 			for a := range t.k {
 				at = append(at, scaled(t.numeric.within(a)))

@@ -167,6 +167,16 @@ func (e *Encoder) Feature(name string) int {
 	return -1
 }
 
+// Knows counts the names that are features.
+func (e *Encoder) Knows(names []string) (n int) {
+	for _, name := range names {
+		if e.Feature(name) >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // FeatureOf does what Feature does, for a name in bytes. It does not allocate.
 func (e *Encoder) FeatureOf(name []byte) int {
 	if j, ok := e.index[string(name)]; ok {

@@ -78,7 +78,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"opl/objectives/weights"
 	"opl/policies/propensity"
@@ -364,17 +363,4 @@ func columns(log Log, rows []int) error {
 		seen[r] = true
 	}
 	return nil
-}
-
-// logSumExp is log Σ exp(x).
-func logSumExp(xs []float64) float64 {
-	most := slices.Max(xs)
-	if math.IsInf(most, 0) {
-		return most
-	}
-	var sum float64
-	for _, x := range xs {
-		sum += math.Exp(x - most)
-	}
-	return most + math.Log(sum)
 }

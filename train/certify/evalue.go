@@ -58,7 +58,7 @@ type mixture struct {
 }
 
 // log is log E(R).
-func (m mixture) log(r float64) float64 { return logSumExp(m.parts(r)) - m.kl }
+func (m mixture) log(r float64) float64 { return floats.LogSumExp(m.parts(r)) - m.kl }
 
 // parts are the logarithms of w_g exp(S_g − n log(1 − ℓ_g R)).
 func (m mixture) parts(r float64) []float64 {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Watch holds the evidence against the claim that a policy earns at least a given reward on average.
@@ -51,7 +53,7 @@ func Monitor(rewards []float64, claim float64, looks ...int) (Watch, error) {
 		for j := range bets {
 			value[j] += math.Log1p(lambda[j] * (claim - r))
 		}
-		now := logSumExp(value[:]) - math.Log(total)
+		now := floats.LogSumExp(value[:]) - math.Log(total)
 		_, look := slices.BinarySearch(looks, i+1)
 		if w.E = math.Exp(min(now, 700)); now > most && (look || looks == nil) {
 			most, w.Most, w.At = now, w.E, i+1

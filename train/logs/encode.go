@@ -104,21 +104,11 @@ func (l *Log) Known(e *features.Encoder) (n int, err error) {
 	if l.store == nil {
 		return 0, errUnnamed
 	}
-	if n = l.knows(e); n == 0 && len(l.names) > 0 && len(e.Names) > 0 {
+	if n = e.Knows(l.names); n == 0 && len(l.names) > 0 && len(e.Names) > 0 {
 		return 0, fmt.Errorf("%s: none of the names in its contexts (%s) is one of the policy's (%s): it was "+
 			"learned from other columns", l.name(), some(l.names), some(e.Names))
 	}
 	return n, nil
-}
-
-// knows counts the names that are features of an encoder.
-func (v *named) knows(e *features.Encoder) (n int) {
-	for _, name := range v.names {
-		if e.Feature(name) >= 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // some lists names in an error.

@@ -87,7 +87,7 @@ func writeItem[T float32 | float64](r ItemRows, i int, dst []T, features func(i 
 // encode encodes all items; actions are the names of what they are of.
 func (t *items) encode(it *features.Items, actions []string) (Contexts, error) {
 	x := newEncoded(&t.named, it.Encoder, t.row)
-	if t.knows(it.Encoder) == 0 && len(t.names) > 0 && len(it.Encoder.Names) > 0 {
+	if it.Encoder.Knows(t.names) == 0 && len(t.names) > 0 && len(it.Encoder.Names) > 0 {
 		return nil, fmt.Errorf("none of the names of what actions are described by (%s) is one of the policy's "+
 			"(%s): it was learned from others", some(t.names), some(it.Encoder.Names))
 	}

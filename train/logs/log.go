@@ -352,6 +352,15 @@ func Every(n int) []int {
 	return rows
 }
 
+// Marked reports of each of n rows whether it is in one of some lists of rows.
+func Marked(n int, lists ...[]int) []bool {
+	in := make([]bool, n)
+	for _, r := range slices.Concat(lists...) {
+		in[r] = true
+	}
+	return in
+}
+
 // Pick returns the elements of some rows, nil of nil.
 func Pick[T any](column []T, rows []int) []T {
 	if column == nil {

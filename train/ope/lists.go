@@ -26,10 +26,7 @@ func (t *listed) among(rows []int) *listed {
 		return nil
 	}
 	out := *t
-	out.at = make([]int, len(rows))
-	for i, r := range rows {
-		out.at[i] = t.at[r]
-	}
+	out.at = logs.Pick(t.at, rows)
 	return &out
 }
 

@@ -43,10 +43,7 @@ func (t Target) among(rows []int) Target {
 		out.Row = func(dst []float64, i int) error { return t.Row(dst, rows[i]) }
 		return out
 	}
-	out.Logged = make([]float64, len(rows))
-	for i, r := range rows {
-		out.Logged[i] = t.Logged[r]
-	}
+	out.Logged = logs.Pick(t.Logged, rows)
 	return out
 }
 
@@ -431,7 +428,7 @@ func (t Target) unknown(l *logs.Log) string {
 	if t.Policy == nil {
 		return ""
 	}
-	return provenance.Unknown(t.Policy.File(), l)
+	return provenance.Unknown(t.Policy, l)
 }
 
 // FromPolicy returns the target of a policy file, computed row by row from the log, which must stay

@@ -18,10 +18,7 @@ func (l *learning) divide() error {
 	if err != nil {
 		return err
 	}
-	taught := make([]bool, n) // by the prior's file, or to teach
-	for _, i := range l.teaching {
-		taught[i] = true
-	}
+	taught := logs.Marked(n, l.teaching) // by the prior's file, or to teach
 	// whether there is a prior, or a representation, to teach
 	teaches := o.Prior == LearnedPrior || l.objective.Recipe || l.frozen()
 	if !teaches && !l.family.HasPosterior() && o.PriorFile == nil {
@@ -59,12 +56,7 @@ func (l *learning) divide() error {
 		teach, rest = logs.Pick(open, teach), logs.Pick(open, rest)
 	}
 	l.teaching = append(l.teaching, teach...)
-	for _, i := range teach {
-		taught[i] = true
-	}
-	for _, i := range l.looked {
-		taught[i] = true
-	}
+	taught = logs.Marked(n, l.teaching, l.looked)
 	if l.certifying = l.judge.Apart(rest, taught); len(l.certifying) < len(rest) {
 		l.warn("%d rows share a group, an id or a content with rows that teach, and do not certify",
 			len(rest)-len(l.certifying))

@@ -307,21 +307,13 @@ func (s sample) readOff() int {
 	if s.log.Choices != nil || s.lists != nil { // what a row offers is part of its context
 		return 0
 	}
-	certifies, has := make([]bool, s.log.Len()), [2][]bool{make([]bool, s.log.K()), make([]bool, s.log.K())}
-	for _, r := range s.rows {
-		certifies[r] = true
-	}
+	certifies, known, n := logs.Marked(s.log.Len(), s.rows), make([]bool, s.log.K()), 0
 	for i, a := range s.log.Action {
-		if certifies[i] {
-			has[1][a] = true
-		} else {
-			has[0][a] = true
-		}
+		known[a] = known[a] || !certifies[i]
 	}
-	n := 0
-	for a := range has[0] {
-		if has[1][a] && !has[0][a] {
-			n++
+	for _, a := range logs.Pick(s.log.Action, s.rows) {
+		if !known[a] {
+			known[a], n = true, n+1
 		}
 	}
 	return n

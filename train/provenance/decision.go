@@ -118,10 +118,7 @@ func (t trial) bounds(parts []certify.PoolLog, o certify.Options) (b certify.Bou
 		o.Models = p.Models
 		return certify.Fixed(p.Pi, p.Logged, p.Log, p.Rows, o)
 	}
-	has := make([]bool, p.Log.Len())
-	for _, r := range p.Rows {
-		has[r] = true
-	}
+	has := logs.Marked(p.Log.Len(), p.Rows)
 	var chunks []certify.Chunk
 	for _, c := range t.chunks {
 		c.Rows = slices.DeleteFunc(slices.Clone(c.Rows), func(r int) bool { return !has[r] })

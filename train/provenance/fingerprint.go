@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
+	"gonum.org/v1/gonum/floats"
 
 	"opl/policies/policyfile"
 	"opl/train/internal/keys"
@@ -309,15 +310,11 @@ func told(bets []*wager, whose string) (sums []float64, says string) {
 }
 
 // meanExp is the logarithm of the mean of exponentials.
-func meanExp(of []float64) (e float64) {
+func meanExp(of []float64) float64 {
 	if len(of) == 0 {
 		return math.Inf(-1)
 	}
-	most := max(0, slices.Max(of))
-	for _, v := range of {
-		e += math.Exp(v - most)
-	}
-	return most + math.Log(e/float64(len(of)))
+	return floats.LogSumExp(of) - math.Log(float64(len(of)))
 }
 
 // what says what rows are known again by.
@@ -361,11 +358,7 @@ func (j *Judge) content(x []uint64, n int) []uint64 {
 func (j *Judge) repeats(rows []int) int {
 	of := j.contents()
 	if rows != nil {
-		some := make([]uint64, len(rows))
-		for i, r := range rows {
-			some[i] = of[r]
-		}
-		of = some
+		of = logs.Pick(of, rows)
 	}
 	return keys.Again(of)
 }

@@ -503,7 +503,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if past.Note != "" {
 		out.on.Notes = append(out.on.Notes, past.Note)
 	}
-	if note := Unknown(f, j.log); note != "" {
+	if note := Unknown(p, j.log); note != "" {
 		out.on.Notes = append(out.on.Notes, note)
 	}
 	out.on.Contradicted = cmp.Or(Unread(f, j.log), past.Doubt)
@@ -524,7 +524,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 		}
 	}
 	if n := len(j.log.ItemNames()); n > 0 {
-		if known := knows(p.ItemInputs(), j.log.ItemNames()); known < n {
+		if known := p.ItemInputs().Knows(j.log.ItemNames()); known < n {
 			out.on.Notes = append(out.on.Notes, fmt.Sprintf("the policy does not know %d of the %d names of what "+
 				"actions are described by, and leaves them out", n-known, n))
 		}

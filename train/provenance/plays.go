@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"opl/graph/kernel/workers"
-	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/policies/propensity"
 	"opl/train/certify"
@@ -39,16 +38,6 @@ func named(log *logs.Log, f *policyfile.File) (*logs.Log, error) {
 		return log, nil
 	}
 	return log.WithActions(f.Actions)
-}
-
-// knows counts names that an encoder has.
-func knows(e *features.Encoder, names []string) (n int) {
-	for _, name := range names {
-		if e.Feature(name) >= 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // Plays returns π(·|x_i) of a file's policy for the rows of a log that was not encoded. It covers

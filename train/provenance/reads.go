@@ -41,19 +41,8 @@ func Unread(f *policyfile.File, log *logs.Log) string {
 }
 
 // Unknown says how many names in a log's contexts a policy does not know; empty: none.
-func Unknown(f *policyfile.File, log *logs.Log) string {
-	knows := map[string]bool{}
-	for _, c := range f.Components {
-		for _, name := range c.Encoder.Names {
-			knows[name] = true
-		}
-	}
-	n := 0
-	for _, name := range log.Names() {
-		if !knows[name] {
-			n++
-		}
-	}
+func Unknown(p *policyfile.Policy, log *logs.Log) string {
+	n := len(log.Names()) - p.Inputs().Knows(log.Names())
 	if n == 0 {
 		return ""
 	}

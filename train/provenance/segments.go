@@ -163,10 +163,7 @@ func (t trial) segments(r Requirement) (all []*null, err error) {
 				}
 				of[s.Name], all = n, append(all, n)
 			}
-			in := make(map[int]bool, len(s.Rows))
-			for _, row := range s.Rows {
-				in[row] = true
-			}
+			in := logs.Marked(t.samples[k].log.Len(), s.Rows)
 			n.parts[k].Rows = slices.DeleteFunc(slices.Clone(p.Rows), func(row int) bool { return !in[row] })
 			n.rows[k] = n.parts[k].Rows
 		}
