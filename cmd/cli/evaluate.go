@@ -372,10 +372,8 @@ func remarks(log *logs.Log, found inspect.Report) []string {
 		notes = append(notes, log.Estimates.String())
 	}
 	var doubts []string
-	for _, d := range found.Findings {
-		if d.Severity > inspect.Fine {
-			doubts = append(doubts, d.Check)
-		}
+	for _, d := range found.Against() {
+		doubts = append(doubts, d.Check)
 	}
 	if doubts != nil {
 		notes = append(notes, "the log gives reason for doubt: "+strings.Join(doubts, ", "))

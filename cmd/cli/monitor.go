@@ -11,7 +11,6 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/train/certify"
-	"opl/train/inspect"
 	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/provenance"
@@ -67,10 +66,8 @@ func monitorCommand(lib library.Library) *cobra.Command {
 			return fmt.Errorf("--claim: %w", err)
 		}
 		var warnings []string
-		for _, d := range judge.Found().Findings {
-			if d.Severity > inspect.Fine {
-				warnings = append(warnings, fmt.Sprintf("%s: %s: %s", d.Check, d.Measured, d.Means))
-			}
+		for _, d := range judge.Found().Against() {
+			warnings = append(warnings, fmt.Sprintf("%s: %s: %s", d.Check, d.Measured, d.Means))
 		}
 		others, lacking, err := watchOutcomes(log, p, clusters(log, judge), delta)
 		if err != nil {

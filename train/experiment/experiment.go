@@ -151,11 +151,6 @@ func (e *Runner) Hash(name string) (string, error) {
 	return d.Hash, nil
 }
 
-// Do runs one configuration. progress may be nil.
-func (e *Runner) Do(ctx context.Context, r train.Run, progress func(train.Progress)) (train.Record, error) {
-	return e.do(ctx, r, nil, progress)
-}
-
 func (e *Runner) do(ctx context.Context, r train.Run, inputs *graph.Inputs, progress func(train.Progress)) (train.Record,
 	error) {
 	rec := train.Record{Run: r, Versions: train.ThisVersion(), Extensions: train.Extensions(),

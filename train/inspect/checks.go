@@ -48,17 +48,9 @@ func (c check) finding(measured string, numbers ...Number) Finding {
 	return Finding{Check: c.name, About: c.about, Measured: measured, Numbers: numbers}
 }
 
-// doubts reports that the finding is above Fine and about one of the subjects.
-func (f Finding) doubts(about []Subject) bool {
-	return f.Severity > Fine && slices.Contains(about, f.About)
-}
-
 // Doubts returns the first finding above Fine that is about one of the subjects.
 func (r Report) Doubts(about ...Subject) (Finding, bool) {
-	if i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.doubts(about) }); i >= 0 {
-		return r.Findings[i], true
-	}
-	return Finding{}, false
+	return r.first(func(f Finding) bool { return f.Severity > Fine && slices.Contains(about, f.About) })
 }
 
 // Settled reports that the rewards of the newest rows seem to have arrived: they are not below

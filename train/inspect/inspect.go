@@ -115,12 +115,19 @@ func (r Report) Count(s Severity) (n int) {
 	return n
 }
 
+// Against returns the findings that are not fine.
+func (r Report) Against() []Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Severity == Fine })
+}
+
 // Finding returns the finding of a check.
 func (r Report) Finding(check string) (Finding, bool) {
-	for _, f := range r.Findings {
-		if f.Check == check {
-			return f, true
-		}
+	return r.first(func(f Finding) bool { return f.Check == check })
+}
+
+func (r Report) first(is func(f Finding) bool) (Finding, bool) {
+	if i := slices.IndexFunc(r.Findings, is); i >= 0 {
+		return r.Findings[i], true
 	}
 	return Finding{}, false
 }
@@ -129,11 +136,9 @@ func (r Report) Finding(check string) (Finding, bool) {
 // fine.
 func (r Report) Summary() string {
 	s, sep := fmt.Sprintf("%d rows, %d actions: %s", r.Rows, r.K, r.Severity), ": "
-	for _, f := range r.Findings {
-		if f.Severity > Fine {
-			s += fmt.Sprintf("%s%s (%s)", sep, f.Check, f.Severity)
-			sep = ", "
-		}
+	for _, f := range r.Against() {
+		s += fmt.Sprintf("%s%s (%s)", sep, f.Check, f.Severity)
+		sep = ", "
 	}
 	return s
 }

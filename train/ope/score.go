@@ -16,9 +16,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parquet-go/parquet-go"
 
-	"opl/graph/kernel/workers"
 	"opl/policies/policyfile"
 	"opl/policies/wholefile"
+	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
@@ -92,16 +92,13 @@ type score struct {
 }
 
 // writeScores computes rows by blocks on threads, and writes them in their order.
-func writeScores(ctx context.Context, write func(score) error, plays func() func([]float64, int) error, l *logs.Log,
+func writeScores(ctx context.Context, write func(score) error, plays func() certify.Policy, l *logs.Log,
 	listed bool, threads int) error {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	const share = 64
 	most := l.MostOptions()
-	block := max(1, min(64*share, (1<<20)/max(1, most)))
-	of, scratch, errs := make([]func([]float64, int) error, threads), make([][]float64, threads),
-		make([]error, threads)
+	block := max(1, min(1<<12, (1<<20)/max(1, most)))
 	logged, all := make([]float64, block), []float64(nil)
 	if listed {
 		all = make([]float64, block*most)
@@ -112,24 +109,12 @@ func writeScores(ctx context.Context, write func(score) error, plays func() func
 			return err
 		}
 		n := min(block, l.Len()-from)
-		workers.Do(threads, (n+share-1)/share, func(worker, part int) {
-			if of[worker] == nil {
-				of[worker], scratch[worker] = plays(), make([]float64, most)
+		row := func(i int) int { return from + i }
+		if err := provenance.Each(plays, l, n, row, threads, func(i int, pi []float64) {
+			if logged[i] = pi[l.Chosen(from+i)]; listed {
+				copy(all[i*most:], pi)
 			}
-			for i := part * share; i < min(n, (part+1)*share); i++ {
-				pi := scratch[worker]
-				if listed {
-					pi = all[i*most:]
-				}
-				pi = pi[:l.Options(from+i)]
-				if err := of[worker](pi, from+i); err != nil {
-					errs[worker] = cmp.Or(errs[worker], err)
-					return
-				}
-				logged[i] = pi[l.Chosen(from+i)]
-			}
-		})
-		if err := errors.Join(errs...); err != nil {
+		}); err != nil {
 			return err
 		}
 		for i := range n {

@@ -292,12 +292,10 @@ func conclude(b certify.Bounds, v Verdict, on Circumstances, estimate *certify.E
 
 // doubt adds what an inspection found, of a log of a name, and the first of what contradicts.
 func (on *Circumstances) doubt(found inspect.Report, name string, contradicts func(f inspect.Finding) bool) {
-	for _, f := range found.Findings {
-		if f.Severity > inspect.Fine {
-			on.Doubts = append(on.Doubts, fmt.Sprintf("%s%s: %s: %s", name, f.Check, f.Measured, f.Means))
-			if contradicts(f) {
-				on.Contradicted = cmp.Or(on.Contradicted, name+f.Check+": "+f.Measured)
-			}
+	for _, f := range found.Against() {
+		on.Doubts = append(on.Doubts, fmt.Sprintf("%s%s: %s: %s", name, f.Check, f.Measured, f.Means))
+		if contradicts(f) {
+			on.Contradicted = cmp.Or(on.Contradicted, name+f.Check+": "+f.Measured)
 		}
 	}
 }

@@ -62,24 +62,33 @@ func Logged(p *policyfile.Policy, log *logs.Log, rows []int, threads int) ([]flo
 }
 
 func logged(plays func() certify.Policy, log *logs.Log, rows []int, threads int) ([]float64, error) {
+	pi := make([]float64, log.Len())
+	row := func(at int) int { return rows[at] }
+	return pi, Each(plays, log, len(rows), row, threads, func(at int, dst []float64) {
+		pi[rows[at]] = dst[log.Chosen(rows[at])]
+	})
+}
+
+// Each plays a policy, which [Players] makes, in n rows of a log on several threads. It calls use with the place of each
+// row, from 0, and with π(·|x) of what that row offers, which the next call overwrites. Calls run beside each other.
+func Each(plays func() certify.Policy, log *logs.Log, n int, row func(at int) int, threads int,
+	use func(at int, pi []float64)) error {
 	const block = 64
-	pi, of, errs := make([]float64, log.Len()), make([]certify.Policy, threads), make([]error,
-		threads)
-	buffers := make([][]float64, threads)
-	workers.Do(threads, (len(rows)+block-1)/block, func(worker, part int) {
+	of, buffers, errs := make([]certify.Policy, threads), make([][]float64, threads), make([]error, threads)
+	workers.Do(threads, (n+block-1)/block, func(worker, part int) {
 		if of[worker] == nil {
 			of[worker], buffers[worker] = plays(), make([]float64, log.MostOptions())
 		}
-		for _, r := range rows[part*block : min(len(rows), (part+1)*block)] {
-			dst := buffers[worker][:log.Options(r)]
-			if err := of[worker](dst, r); err != nil {
+		for at := part * block; at < min(n, (part+1)*block); at++ {
+			dst := buffers[worker][:log.Options(row(at))]
+			if err := of[worker](dst, row(at)); err != nil {
 				errs[worker] = cmp.Or(errs[worker], err)
 				return
 			}
-			pi[r] = dst[log.Chosen(r)]
+			use(at, dst)
 		}
 	})
-	return pi, cmp.Or(errs...)
+	return cmp.Or(errs...)
 }
 
 // Players returns a function that makes policies as [Plays] does, one for each goroutine.

@@ -31,13 +31,11 @@ func Inspection(w io.Writer, r inspect.Report) error {
 	var b strings.Builder
 	b.WriteString(verdictOn(r))
 	wrap(&b, "", rowsOf(r))
-	for _, f := range r.Findings {
-		if f.Severity > inspect.Fine {
-			fmt.Fprintf(&b, "\n%s: %s\n", f.Severity, f.Check)
-			wrap(&b, "  measured  ", f.Measured)
-			wrap(&b, "  means     ", f.Means)
-			wrap(&b, "  do        ", f.Do)
-		}
+	for _, f := range r.Against() {
+		fmt.Fprintf(&b, "\n%s: %s\n", f.Severity, f.Check)
+		wrap(&b, "  measured  ", f.Measured)
+		wrap(&b, "  means     ", f.Means)
+		wrap(&b, "  do        ", f.Do)
 	}
 	if r.Count(inspect.Fine) > 0 {
 		b.WriteString("\nfine\n")
@@ -193,10 +191,8 @@ func InspectionPage(r inspect.Report) html.Page {
 		p.Subject += fmt.Sprintf(", from %s to %s", r.From, r.To)
 	}
 	var against []string
-	for _, f := range r.Findings {
-		if f.Severity > inspect.Fine {
-			against = append(against, fmt.Sprintf("%s (%s)", f.Check, f.Severity))
-		}
+	for _, f := range r.Against() {
+		against = append(against, fmt.Sprintf("%s (%s)", f.Check, f.Severity))
 	}
 	n := len(r.Findings)
 	p.Verdict = map[inspect.Severity]string{
