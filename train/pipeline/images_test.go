@@ -73,8 +73,11 @@ func TestExport_LearnsThePolicyOfCompare(t *testing.T) {
 		}
 	}
 
-	rec, err := e.Do(context.Background(), run, nil)
-	if err != nil {
+	var rec train.Record
+	if err := e.Each(context.Background(), []train.Run{run}, func(_ int, of train.Record, failure error) error {
+		rec = of
+		return failure
+	}); err != nil {
 		t.Fatal(err)
 	}
 	learned := mustLearn(t, log, pipeline.Options{Objective: "corollary1", Weight: "ix", Seed: 3, PriorFile: logging, Ancestry: pipeline.Ancestry{Fresh: true}, Settings: train.Settings{Epochs: 2}})
