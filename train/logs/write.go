@@ -36,7 +36,7 @@ type WriterOptions struct {
 	Names      []string
 	Outcomes   []string // columns of the outcomes that decisions have, in their order
 	Weight     bool     // write weights, which must all be 1 otherwise
-	Unrewarded bool     // write how many decisions without a reward were left out
+	Unrewarded bool     // write how many decisions without a reward were left out, which must be none otherwise
 	New        bool     // a file that is there, or appears meanwhile, is an fs.ErrExist
 	// RewardMin and RewardMax are the rewards, in units of their own, that are cost 0 and cost −1, and that are
 	// written for them, to 15 digits. Both 0: 0 and 1.
@@ -177,6 +177,8 @@ func (w *Writer) write(d *Decision) error {
 		return fail("%d outcomes, want %d", len(d.Outcomes), len(w.o.Outcomes))
 	case !w.o.Weight && d.Weight != 0 && d.Weight != 1:
 		return fail("weight %v, but the log has none", d.Weight)
+	case !w.o.Unrewarded && d.Unrewarded != 0:
+		return fail("%d decisions without a reward were left out, and the log has no column unrewarded", d.Unrewarded)
 	}
 	for _, p := range d.Propensities {
 		if !(p >= 0 && p <= 1) {

@@ -149,15 +149,16 @@ func TestWriter_IsReadAgainInEveryFormat(t *testing.T) {
 func TestWriter_LeavesNothingAfterAnError(t *testing.T) {
 	good := draw(newWorld(2, 3, 1), 2)
 	for name, change := range map[string]func(d *Decision){
-		"is outside 0 to 2":             func(d *Decision) { d.Action = 3 },
-		"cost 0.5 is outside":           func(d *Decision) { d.Cost = 0.5 },
-		"in all rows or in none":        func(d *Decision) { d.ID = "" },
-		"propensity 2 is outside":       func(d *Decision) { d.Propensity = 2 },
-		"2 propensities for 3":          func(d *Decision) { d.Propensities = d.Propensities[:2] },
-		"weight 2, but":                 func(d *Decision) { d.Weight = 2 },
-		"none of the names":             func(d *Decision) { d.Context[0].Name = "other" },
-		"row 2: x_0 is":                 func(d *Decision) { d.Context[0].Number /= 0 },
-		"propensity -1 is outside [0, ": func(d *Decision) { d.Propensities[1] = -1 },
+		"is outside 0 to 2":                               func(d *Decision) { d.Action = 3 },
+		"cost 0.5 is outside":                             func(d *Decision) { d.Cost = 0.5 },
+		"in all rows or in none":                          func(d *Decision) { d.ID = "" },
+		"propensity 2 is outside":                         func(d *Decision) { d.Propensity = 2 },
+		"2 propensities for 3":                            func(d *Decision) { d.Propensities = d.Propensities[:2] },
+		"weight 2, but":                                   func(d *Decision) { d.Weight = 2 },
+		"3 decisions without a reward were left out, and": func(d *Decision) { d.Unrewarded = 3 },
+		"none of the names":                               func(d *Decision) { d.Context[0].Name = "other" },
+		"row 2: x_0 is":                                   func(d *Decision) { d.Context[0].Number /= 0 },
+		"propensity -1 is outside [0, ":                   func(d *Decision) { d.Propensities[1] = -1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, ending := range []string{"csv", "jsonl.gz", "parquet"} {
