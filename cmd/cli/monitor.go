@@ -155,6 +155,10 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 	if log.Unrewarded > 0 {
 		return nil, nil, 0, errors.New(provenance.NoRewards(log.Unrewarded))
 	}
+	if w := log.Weight; w != nil && slices.Min(w) != slices.Max(w) {
+		return nil, nil, 0, errors.New("rows have different weights, and the claim is about decisions as they came: remove the " +
+			"column weight, or give all decisions")
+	}
 	at := slices.Index(log.Policies, p.Hash())
 	if at < 0 {
 		return nil, nil, 0, fmt.Errorf("no row was logged by policy %.12s: the column policy, which opl join writes, has %q",
