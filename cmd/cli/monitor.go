@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -45,9 +46,12 @@ func monitorCommand(lib library.Library) *cobra.Command {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
 		if !cmd.Flags().Changed("claim") {
-			if err := sameRange(log, p); err != nil {
+			if err := cmp.Or(sameRange(log, p), sameLists(log, p)); err != nil {
 				return err
 			}
+		}
+		if log.Lists != nil {
+			log.Lists.SlotWeights = cmp.Or(log.Lists.SlotWeights, provenance.SlotWeights(p.File()))
 		}
 		judge := provenance.Within(log, 1)
 		rewards, looks, rows, err := rewardsOf(log, p, clusters(log, judge))
@@ -107,6 +111,38 @@ func sameRange(log *logs.Log, p *policyfile.Policy) error {
 	return nil
 }
 
+// sameLists refuses decisions of one action if the policy file promises what lists earn, lists if it does not, and slots
+// that are weighed in another way.
+func sameLists(log *logs.Log, p *policyfile.Policy) error {
+	switch spec := provenance.SlotWeights(p.File()); {
+	case spec == "" && log.Lists != nil:
+		return errors.New("the log has lists, and what the policy file promises is about decisions of one action: give --claim")
+	case spec != "" && log.Lists == nil:
+		return errors.New("the log has decisions of one action, and what the policy file promises is about lists: give --claim")
+	case log.Lists != nil && log.Lists.SlotWeights != "" && log.Lists.SlotWeights != spec:
+		return fmt.Errorf("what the policy file promises weighs slots by %s: leave --slot-weights out, or give --claim", spec)
+	}
+	return nil
+}
+
+// byList gives the first row of each list the cost of the list, and NaN to the others, which do not count.
+func byList(log *logs.Log) (*logs.Log, error) {
+	if log.Lists == nil {
+		return log, nil
+	}
+	of, how := *log, *log.Lists
+	how.Assume, of.Lists = "", &how
+	lists, err := provenance.ListsOf(&of, nil, make([]float64, log.Len())) // their cost is all that is read
+	if err != nil {
+		return nil, err
+	}
+	of.Cost = slices.Repeat([]float64{math.NaN()}, log.Len())
+	for i, c := range lists.Log.Cost {
+		of.Cost[lists.Starts[i]] = c
+	}
+	return &of, nil
+}
+
 // sameCatalogue refuses rows among another catalogue than the policy file's, of which nothing is claimed.
 func sameCatalogue(log *logs.Log, p *policyfile.Policy) error {
 	own, of, among := p.Catalogue(), log.Catalogue(), log.Among
@@ -159,6 +195,9 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 		return nil, nil, 0, errors.New("rows have different weights, and the claim is about decisions as they came: remove the " +
 			"column weight, or give all decisions")
 	}
+	if log, err = byList(log); err != nil {
+		return nil, nil, 0, err
+	}
 	at := slices.Index(log.Policies, p.Hash())
 	if at < 0 {
 		return nil, nil, 0, fmt.Errorf("no row was logged by policy %.12s: the column policy, which opl join writes, has %q",
@@ -166,7 +205,7 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 	}
 	var of []int
 	for i, by := range log.Logger {
-		if int(by) == at {
+		if int(by) == at && log.Cost[i] == log.Cost[i] {
 			of = append(of, i)
 		}
 	}

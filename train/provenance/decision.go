@@ -391,6 +391,18 @@ func Claims(f *policyfile.File) (all []Outcome) {
 	return all
 }
 
+// SlotWeights returns how the certificate in a policy file weighs the slots of lists, for [certify.Monitor] to bet
+// against what it says; "": it is not about lists.
+func SlotWeights(f *policyfile.File) string {
+	var s struct {
+		Lists Listed `json:"lists"`
+	}
+	if f.Certificate == nil || json.Unmarshal(f.Certificate, &s) != nil {
+		return ""
+	}
+	return s.Lists.SlotWeights
+}
+
 // bound fills in what the evidence for and against says, at δ and at each one's share of it.
 func (n *null) bound(t trial, delta, share float64) error {
 	evidence := func(c certify.Contrast) (certify.Evidence, error) {
