@@ -279,8 +279,8 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 				l.Propensity[i] = l.Pi0(i)[l.Chosen(i)]
 			}
 		}
-		if on == nil {
-			r.Columns = l.columns()
+		if columns := l.columns(); on == nil {
+			r.Columns = columns
 		}
 		l.reading()
 		l.repeatIDs()

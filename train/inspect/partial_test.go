@@ -436,6 +436,11 @@ func TestCombine_KeepsWhatShardsDoubtOfHowRowsWereRead(t *testing.T) {
 	for check, changes := range map[string][]func(*logs.Log){
 		"columns as they were read": {
 			func(l *logs.Log) { l.Doubts = []string{"column x: numbers with commas"} },
+			func(l *logs.Log) {
+				for i := range l.Len() / 20 {
+					contexts(l)[20*i*l.Dim()] = -9999 // of the first column
+				}
+			},
 			func(l *logs.Log) { l.Bare = "no column is read as context" },
 		},
 		"last row": {func(l *logs.Log) { l.Cut = []string{"row 400 is cut"} }},
