@@ -13,10 +13,11 @@ import (
 //
 //	log π_l = x_{a_l} − log Σ_{b ∉ a_1…a_{l−1}} exp(x_b)
 //
-// for lists [r×L] of whole numbers in [0, k), those of a row all different; a slot of −1 is empty, as must be those after
-// it, and has log π = 0. An action of score −Inf is not offered. With its derivative it takes two passes over the scores,
-// whatever L is, and keeps nothing of their size but that derivative. No derivative flows to lists. A number outside of
-// the range, and an action that a list has twice, are errors when the program runs. Plackett (1975), Luce (1959).
+// for lists [r×L] of whole numbers in [0, k), those of a row all different; a slot of −1 is empty, as must be
+// those after it, and has log π = 0. An action of score −Inf is not offered. With its derivative it takes two passes
+// over the scores, whatever L is, and keeps nothing of their size but that derivative. No derivative flows to lists. A
+// number out of range, or an action that a list has twice, is an error when the program runs. Plackett (1975), Luce
+// (1959).
 func (x Expr) PlackettLuce(lists Expr) Expr {
 	for _, e := range []Expr{x, lists} {
 		if bad, ok := e.rank("PlackettLuce", 2); ok {

@@ -10,9 +10,9 @@ import (
 // mostRemembered is how many results of an operation are remembered at most.
 const mostRemembered = 1 << 22
 
-// Rows calls feed to feed the inputs with some rows of a log of n, none twice. Nothing but this log, a pointer to it, is
-// ever fed. Where the inputs hold these rows already, feed is not called: a program that shares them was fed the same
-// last, see [Graph.Share].
+// Rows calls feed to feed the inputs with some rows of a log of n, none twice. Nothing but this log, a pointer to it,
+// is ever fed. Where the inputs hold these rows already, feed is not called: a program that shares them was fed the
+// same last, see [Graph.Share].
 // Slow functions of inputs alone are then computed once a row of the log, not in every run. They are of inputs with as
 // many rows, and of a log that is not too large to remember them.
 func (p *Program) Rows(log any, rows []int, n int, feed func() error) error {

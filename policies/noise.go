@@ -26,8 +26,8 @@ type Points interface {
 	Fill(r *rand.Rand, dst []float64)
 }
 
-// FastPoints are Points with a form of their own for graphs in float32, on several
-// threads. It need not draw the same as Fill; the result must depend on the source alone, not on threads or calls before.
+// FastPoints are Points with a form of their own for graphs in float32, on several threads. It need not draw the same
+// as Fill; the result must depend on the source alone, not on threads or calls before.
 type FastPoints interface {
 	Points
 	Fill32(r *rand.Rand, dst []float32, threads int)

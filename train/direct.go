@@ -328,8 +328,8 @@ func (d *Direct) cross(ctx context.Context, t *table, rows []int, logits [][]flo
 	})
 }
 
-// crossExclusive takes kinds of exclusive scores into use if held-out rows have less log-loss with them than without, by
-// what the sum of rewards says against them.
+// crossExclusive takes kinds of exclusive scores into use if held-out rows have less log-loss with them than without,
+// by what the sum of rewards says against them.
 func (d *Direct) crossExclusive(ctx context.Context, t *table, rows []int, y []float64, logits [][]float64,
 	of []kind) ([][]float64, error) {
 	before := len(d.tuned)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// firstSample is how many rows candidates are compared on at most where contexts are a table. What wins then learns from
-// samples four times as large, until more rows do not help, as heldSample rows tell.
+// firstSample is how many rows candidates are compared on at most where contexts are a table. What wins then learns
+// from samples four times as large, until more rows do not help, as heldSample rows tell.
 const (
 	firstSample = 1 << 16
 	heldSample  = 1 << 18

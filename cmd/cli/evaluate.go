@@ -341,8 +341,8 @@ func (f evaluateFlags) shaped(o *ope.Options, log *logs.Log) (err error) {
 	case f.shape == ope.Shapes()[0]:
 		return nil
 	case o.Model == nil:
-		return errors.New("--reward-shape: no model of the reward is read: it takes an estimator such as dr, targets with the " +
-			"probabilities of all actions, and no --shard")
+		return errors.New("--reward-shape: no model of the reward is read: it takes an estimator such as dr, targets " +
+			"with the probabilities of all actions, and no --shard")
 	}
 	if learn != nil {
 		o.Learn = func(weight []float64) (ope.Model, error) {

@@ -82,8 +82,8 @@ func gradcheck(cmd *cobra.Command, lib library.Library, only []string, seed uint
 			}
 		}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%d combinations checked, %d above %v; the largest error is %.1e, of %s\n%s", checked,
-		failed, tolerance, largest, of, lines.String())
+	fmt.Fprintf(cmd.OutOrStdout(), "%d combinations checked, %d above %v; the largest error is %.1e, of %s\n%s",
+		checked, failed, tolerance, largest, of, lines.String())
 	if failed > 0 {
 		return fmt.Errorf("%d of %d gradients are off by more than %v", failed, checked, tolerance)
 	}

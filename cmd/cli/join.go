@@ -187,8 +187,8 @@ func (f joinFlags) other(cmd *cobra.Command, paths []string, d join.Duplicates) 
 
 func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	w := new(bytes.Buffer)
-	fmt.Fprintf(w, "%8d written to %s; mean reward where there is one: %.4g; next: opl inspect %[2]s\n", s.Joined, f.out,
-		s.MeanReward)
+	fmt.Fprintf(w, "%8d written to %s; mean reward where there is one: %.4g; next: opl inspect %[2]s\n", s.Joined,
+		f.out, s.MeanReward)
 	fmt.Fprintf(w, "%8d decisions", s.Decisions)
 	if !s.To.IsZero() {
 		fmt.Fprintf(w, ", %s to %s", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
@@ -298,8 +298,8 @@ func (f joinFlags) none(s join.Summary, served, rewards []string) error {
 		return fmt.Errorf("--policy %s: none of the %d decisions is of this policy", f.policy, s.Decisions)
 	}
 	if s.Late > 0 {
-		return fmt.Errorf("--mature %v: all %d rewards came later than that after their decision: say a longer time, or "+
-			"compare clocks and time zones", f.mature, s.Late)
+		return fmt.Errorf("--mature %v: all %d rewards came later than that after their decision: say a longer time, "+
+			"or compare clocks and time zones", f.mature, s.Late)
 	}
 	return fmt.Errorf("none of the %d decisions has a reward: is decision_id the same in %s and %s?", s.Decisions,
 		strings.Join(served, " "), strings.Join(rewards, " "))

@@ -69,8 +69,8 @@ func watchMemory(ctx context.Context, limit int64, end func(sentence string)) {
 	for tick := time.Tick(50 * time.Millisecond); ctx.Err() == nil; <-tick {
 		metrics.Read(use)
 		if used := use[0].Value.Uint64() - use[1].Value.Uint64(); used > uint64(limit/100*97) {
-			end(fmt.Sprintf("out of memory: %.3g of %.3g GB are in use: take fewer rows or columns, shards of the files "+
-				"(--shard), or a machine with more memory", float64(used)/1e9, float64(limit)/1e9))
+			end(fmt.Sprintf("out of memory: %.3g of %.3g GB are in use: take fewer rows or columns, shards of the "+
+				"files (--shard), or a machine with more memory", float64(used)/1e9, float64(limit)/1e9))
 			return
 		}
 	}

@@ -105,8 +105,8 @@ func monitorCommand(lib library.Library) *cobra.Command {
 func sameRange(log *logs.Log, p *policyfile.Policy) error {
 	low, high := p.File().RewardMin, p.File().RewardMax
 	if u := log.Units(); u.Low != low || u.High != high {
-		return fmt.Errorf("what the policy file promises is about rewards from %v to %v, and the log is read with rewards from %v "+
-			"to %v: leave --reward-min and --reward-max out", low, high, u.Low, u.High)
+		return fmt.Errorf("what the policy file promises is about rewards from %v to %v, and the log is read with "+
+			"rewards from %v to %v: leave --reward-min and --reward-max out", low, high, u.Low, u.High)
 	}
 	return nil
 }
@@ -246,8 +246,8 @@ type watchedOutcome struct {
 func refutedOutcome(o watchedOutcome) bool { return o.Refuted }
 
 // watchOutcomes bets against the limits that a policy's file says to be kept, of which, and of the claim on the reward,
-// each has its share of delta. A row that lacks the outcome counts as the best, by which no true claim is refuted, or is
-// left out if it is missing at random.
+// each has its share of delta. A row that lacks the outcome counts as the best, by which no true claim is refuted, or
+// is left out if it is missing at random.
 func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uint64, bool),
 	delta float64) (all []watchedOutcome, warnings []string, err error) {
 	column := func(o provenance.Outcome) int {
@@ -307,8 +307,8 @@ func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *poli
 		verdict = fmt.Sprintf("%s breaks its limit (wrong with probability at most %.2g); next: go back to the policy "+
 			"before", others[i].Column, delta)
 	} else if w.Refuted(share) {
-		verdict = fmt.Sprintf("the claim is false (wrong with probability at most %.2g): its largest e-value came after "+
-			"row %d; next: go back to the policy before", delta, w.At)
+		verdict = fmt.Sprintf("the claim is false (wrong with probability at most %.2g): its largest e-value came "+
+			"after row %d; next: go back to the policy before", delta, w.At)
 	}
 	half := logs.Half(w.SE)
 	d := logs.Places(half)

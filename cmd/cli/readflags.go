@@ -108,8 +108,8 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 	case !(o.RewardMin < o.RewardMax):
 		return nil, errors.New("--reward-min must be below --reward-max")
 	case f.Reward != "" && (f.set.Changed("reward-min") || f.set.Changed("reward-max")):
-		return nil, errors.New("--reward: leave --reward-min and --reward-max out: what the reward can be is computed from " +
-			"the --range of its columns")
+		return nil, errors.New("--reward: leave --reward-min and --reward-max out: what the reward can be is " +
+			"computed from the --range of its columns")
 	case f.Reward != "" || !f.scaled():
 		o.RewardMin, o.RewardMax = 0, 0
 	}

@@ -39,8 +39,8 @@ func (t *Tree) joined() *Tree {
 	return &out
 }
 
-// span is where the numbers of an action begin, how wide they are, 0 of an atom, and the largest of them, which rounding
-// must not exceed: the next bin has the edge.
+// span is where the numbers of an action begin, how wide they are, 0 of an atom, and the largest of them, which
+// rounding must not exceed: the next bin has the edge.
 func (t *Tree) span(a int) (low, width, largest float64) {
 	if n := t.Numbers; a < n.Bins() {
 		return n.Edges[a], n.Width(a), math.Nextafter(n.Edges[a+1], n.Edges[a])

@@ -94,7 +94,7 @@ func SlotWeights(spec string) (func(slots int) []float64, error) {
 	}, nil
 }
 
-// FirstClicks reports whether slots are weighed by "first" or "rank". What a slot then counts for depends on those above.
+// FirstClicks reports whether slots are weighed by "first" or "rank". A slot's part then depends on those above.
 func FirstClicks(spec string) bool { return spec == "first" || spec == "rank" }
 
 // First makes the costs of each list 0 but for the first that is not.

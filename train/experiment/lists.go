@@ -27,8 +27,8 @@ func ListsOf(dataset string) (name string, slots int) {
 func slotsOf(name string, d *dataset.Data) (int, error) {
 	_, slots := ListsOf(name)
 	if slots == 1 || slots >= d.Classes || slots > 0 && d.Classes > train.MostListed {
-		return 0, &train.SettingError{Key: "dataset", Reason: fmt.Sprintf("%s: it has %d classes: want lists of 2 to %d "+
-			"slots, of at most %d classes", name, d.Classes, d.Classes-1, train.MostListed)}
+		return 0, &train.SettingError{Key: "dataset", Reason: fmt.Sprintf("%s: it has %d classes: want lists of 2 to "+
+			"%d slots, of at most %d classes", name, d.Classes, d.Classes-1, train.MostListed)}
 	}
 	return slots, nil
 }

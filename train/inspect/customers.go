@@ -29,8 +29,8 @@ func (o *outcomeTest) customers() {
 			Measured: fmt.Sprintf("%d rows have %d different values of %s%s, as rows of customers who come back do",
 				rows,
 				different, what, agree),
-			Means: "a guarantee takes rows without a group for independent ones: if they are of customers, it speaks of " +
-				"these, not of others",
+			Means: "a guarantee takes rows without a group for independent ones: if they are of customers, it speaks " +
+				"of these, not of others",
 			Do: "name the customer in the column group; nothing, if rows are of different customers"})
 	}
 	if n, apart := o.together(rows, false), o.together(rows, true); n >= customersLeast &&
@@ -103,9 +103,9 @@ func (o *outcomeTest) customers() {
 	}
 }
 
-// kept compares how often rows take the action of the first row of their value, of[r], with how often they would if each
-// action was drawn anew: Σ 1{a_r = a_of[r]}/p_r has at most the mean of their number. Without the least p its variance is
-// known well enough.
+// kept compares how often rows take the action of the first row of their value, of[r], with how often they would if
+// each action was drawn anew: Σ 1{a_r = a_of[r]}/p_r has at most the mean of their number. Without the least p its
+// variance is known well enough.
 func (o *outcomeTest) kept(of []int) (ratio, z float64) {
 	got, want, variance := 0.0, 0.0, 0.0
 	for r, f := range of {

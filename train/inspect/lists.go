@@ -60,9 +60,9 @@ func (l *log) lists() {
 			f.Measured += fmt.Sprintf(" %.3g ± %.1g", l.units.At(m), logs.Half(se)*l.units.Span())
 		}
 	}
-	l.judge(f, chosen > 0 && forced == chosen, Unusable, "orders are deterministic: of no other order is it known what "+
-		"it earns", "draw each slot: a floor of 0.1, spread over what is left, shows every action in every slot some of "+
-		"the time; serve lists by a policy file, which does that and logs the propensities")
+	l.judge(f, chosen > 0 && forced == chosen, Unusable, "orders are deterministic: of no other order is it known "+
+		"what it earns", "draw each slot: a floor of 0.1, spread over what is left, shows every action in every slot "+
+		"some of the time; serve lists by a policy file, which does that and logs the propensities")
 	if l.Lists.Jointly() {
 		l.joint(starts)
 	}
@@ -224,10 +224,10 @@ func (r *reader) without(worth linear, i int, x []float64) float64 {
 // just above it, which independence excludes.
 //
 // For true propensities, with b the action of the other slot, h any function of it and the context whose sum over what
-// could stand there is 0, r h(b)/p has mean 0 for a reward r that does not depend on b; p is the propensity of b, and if
-// b stands above, of both slots. h is the effect of b that one half of the lists teaches, less its mean over what could
-// stand there, and r the reward less what that half makes of its own action. So the sum over the other half, by its
-// standard error, is about normal, and one that is positive by more than chance refutes the assumption.
+// could stand there is 0, r h(b)/p has mean 0 for a reward r that does not depend on b; p is the propensity of b, and
+// if b stands above, of both slots. h is the effect of b that one half of the lists teaches, less its mean over what
+// could stand there, and r the reward less what that half makes of its own action. So the sum over the other half, by
+// its standard error, is about normal, and one that is positive by more than chance refutes the assumption.
 func (l *log) assumption(starts []int, a certify.Assumption, assumed, below bool) {
 	halves, r := l.pairs(starts, below), l.reader(8)
 	if len(halves[0]) == 0 {

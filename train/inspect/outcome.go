@@ -99,8 +99,8 @@ func (o *outcomeTest) name(c int) string { return o.features[c].name }
 // actions alone Σ_i g_i (1{a_i = a}/p_i − 1) has mean 0, and what is too much of it is compared with
 // Σ g² 1{a_i = a}(1 − p_i)/p_i². Weights are 1 in a tail and 0 elsewhere, and −log(1 − F) and −log F of the ranks F,
 // which tell most of what is longer by a factor (Savage 1956). An action that is taken more often everywhere is left to
-// other checks, and how often it is taken everywhere has an error of its own. How an action's rewards depend on columns does not
-// enter. Rows of a group count as far as they were drawn apart. Doubtful is what differs at outcomeLevel, for
+// other checks, and how often it is taken everywhere has an error of its own. How an action's rewards depend on columns
+// does not enter. Rows of a group count as far as they were drawn apart. Doubtful is what differs at outcomeLevel, for
 // propensities that may be rounded.
 func (o *outcomeTest) knowsAction() {
 	classes, apart := len(o.action), o.draws()
@@ -269,11 +269,12 @@ func cutsOf(values []float64) (cuts []float64) {
 	return slices.Compact(cuts)
 }
 
-// knowsReward looks for columns that were computed of the rewards of this log, as encodings of segments are: with groups
-// g of the rows that have the same value v_g, and r̄_g the mean reward of an action (or of all) there,
+// knowsReward looks for columns that were computed of the rewards of this log, as encodings of segments are: with
+// groups g of the rows that have the same value v_g, and r̄_g the mean reward of an action (or of all) there,
 // Σ_g n_g (r̄_g − f(v_g))² is what rewards vary by, Σ_g s²_g, or more, whatever f is, if the column was known before. f
-// is the value itself, and a cubic of it, as encodings are shrunk, standardized and turned into log-odds. What is nearer
-// than at outcomeLevel was computed of these rewards. What the actions' columns say is put together by Fisher's method.
+// is the value itself, and a cubic of it, as encodings are shrunk, standardized and turned into log-odds. What is
+// nearer than at outcomeLevel was computed of these rewards. What the actions' columns say is put together by Fisher's
+// method.
 func (o *outcomeTest) knowsReward() {
 	kinds := len(o.action) + 1 // classes, and all actions
 	some := o.encodings(kinds)
@@ -312,8 +313,8 @@ func (o *outcomeTest) knowsReward() {
 			Numbers: []Number{{"p", p}},
 			Measured: fmt.Sprintf("%s is nearer to the mean reward %s in %d groups of rows than what is foretold can "+
 				"be, p = %.2g", o.name(column), whose, groups, p),
-			Means: "the column was computed of the rewards of this log: policies that read it seem to earn what they do " +
-				"not",
+			Means: "the column was computed of the rewards of this log: policies that read it seem to earn what they " +
+				"do not",
 			Do: "leave the column out, or compute it of rows before the log"})
 	}
 }

@@ -358,8 +358,8 @@ func ByNumber[T any](partials []T, of func(*T) Part) ([]*T, error) {
 // whole returns the partial results of all shards by their numbers.
 func whole(partials []Partial) ([]*Partial, error) {
 	all, err := ByNumber(partials, func(p *Partial) Part {
-		out := Part{Shard: p.Shard, Kind: "an inspection", Named: "files, actions or options: merge those of one command, " +
-			"and name all actions by setting actions", Of: []any{p.Of, p.Within, strings.Join(p.Actions, "\x00")}}
+		out := Part{Shard: p.Shard, Kind: "an inspection", Named: "files, actions or options: merge those of one " +
+			"command, and name all actions by setting actions", Of: []any{p.Of, p.Within, strings.Join(p.Actions, "\x00")}}
 		out.Sound = p.Summary != nil && p.Report.K == len(p.Actions) &&
 			(!p.Complete || p.Report.Rows > 0 && len(p.Span.Actions) == len(p.Actions))
 		if out.Sound {

@@ -140,8 +140,8 @@ func (l *log) meanWeight() {
 			f.Means, f.Do = "weights 1/(K p) cannot average more than 1: propensities are too small", "see that p "+
 				"is that of the action shown, after all filters"
 			if l.Numbers != nil {
-				f.Means, f.Do = "densities integrate to less than 1: they are too small", "log the density of the draw "+
-					"itself, per unit of the action: where draws are cut to a range, divide it by the range's probability"
+				f.Means, f.Do = "densities integrate to less than 1: they are too small", "log the density of the "+
+					"draw itself, per unit of the action: where draws are cut to a range, divide it by the range's probability"
 			}
 			if z > 6 && m.value > 1.1*want {
 				f.Severity = Unusable
@@ -292,8 +292,8 @@ func (l *log) support() {
 	case l.Choices != nil && missing > 0:
 		f.Means = fmt.Sprintf("of the %d that were not logged, what is alike in features tells", missing)
 	case l.Choices == nil && l.amounts():
-		f.Severity, f.Means = Doubtful, "the actions are numbers, and each is taken for an action of its own, which few "+
-			"rows have: little is learned of each, and nothing of those between them"
+		f.Severity, f.Means = Doubtful, "the actions are numbers, and each is taken for an action of its own, which "+
+			"few rows have: little is learned of each, and nothing of those between them"
 		f.Do = "if the number is an amount, such as a price, log the density of the number that was drawn in a " +
 			"column density, and give setting action-range"
 	}

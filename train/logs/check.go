@@ -240,8 +240,8 @@ func (l *Log) RequirePropensities() error {
 	case l.Propensity != nil:
 		return nil
 	case l.Lists.Jointly():
-		return errors.New("the log has one joint propensity a list, which tells what lists earn if nothing is assumed " +
-			"of slots (setting assume none): log slot_propensities to learn from slots, or to assume more")
+		return errors.New("the log has one joint propensity a list, which tells what lists earn if nothing is " +
+			"assumed of slots (setting assume none): log slot_propensities to learn from slots, or to assume more")
 	}
 	return errors.New("the log has no propensities: name what drew the actions by setting logging-policy, " +
 		"or take setting estimate-propensity and do without guarantees")

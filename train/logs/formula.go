@@ -166,8 +166,8 @@ func (o *Options) formulate() error {
 		return err
 	}
 	if o.RewardMin != 0 || o.RewardMax != 0 {
-		return fmt.Errorf("setting reward %q: leave setting reward-min and setting reward-max out: what the reward can be "+
-			"is computed from the ranges of its columns", o.Reward)
+		return fmt.Errorf("setting reward %q: leave setting reward-min and setting reward-max out: what the reward "+
+			"can be is computed from the ranges of its columns", o.Reward)
 	}
 	if o.Preset != "" {
 		return fmt.Errorf("setting reward %q: preset %s has its own reward", o.Reward, o.Preset)
@@ -178,8 +178,8 @@ func (o *Options) formulate() error {
 		u, ok := o.Ranges[name]
 		switch {
 		case !ok:
-			return fmt.Errorf("setting reward %q: column %s has no range, and so the reward has none: say what it can be "+
-				"by setting range %s=LOW:HIGH", o.Reward, c, name)
+			return fmt.Errorf("setting reward %q: column %s has no range, and so the reward has none: say what it can "+
+				"be by setting range %s=LOW:HIGH", o.Reward, c, name)
 		case !u.valid():
 			return u.refused(name)
 		}

@@ -214,8 +214,8 @@ func (b *builder) offeredHere(above [][]byte) error {
 		all = b.catalogue.Actions
 	}
 	if all == nil {
-		return bad("offered", "missing: lists need what could be shown: column offered or actions, setting actions, or "+
-			"setting catalogue")
+		return bad("offered", "missing: lists need what could be shown: column offered or actions, setting actions, "+
+			"or setting catalogue")
 	}
 	if err := b.beginOffers("offered"); err != nil {
 		return err

@@ -203,8 +203,8 @@ func (l *Log) into(of numeric.Actions, names []string) (*Log, error) {
 	return &out, nil
 }
 
-// spread gives a log whose numbers were drawn evenly from the whole range, as their family says, the propensities of all
-// bins.
+// spread gives a log whose numbers were drawn evenly from the whole range, as their family says, the propensities of
+// all bins.
 func (l *Log) spread() {
 	n := l.Numbers
 	low, high := n.Of.Range()
@@ -251,8 +251,8 @@ func (l *Log) drawnEvenly() error {
 	n.Density, n.Transform, l.Propensity = slices.Clone(n.Density), make([]float64, l.n), slices.Clone(l.Propensity)
 	for i, v := range n.Value {
 		if want := 1 / (high - low); !Near(n.Density[i], want, Agreement) {
-			return fmt.Errorf("%s, column density: %v was logged, the uniform policy from %v to %v has %v: another policy "+
-				"logged this", l.where(i), n.Density[i], low, high, want)
+			return fmt.Errorf("%s, column density: %v was logged, the uniform policy from %v to %v has %v: another "+
+				"policy logged this", l.where(i), n.Density[i], low, high, want)
 		}
 		n.Density[i], n.Transform[i] = 1/(high-low), (v-low)/(high-low)
 		l.Propensity[i] = n.Of.Width(int(l.Action[i])) / (high - low)

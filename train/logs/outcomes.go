@@ -53,8 +53,8 @@ func (b *builder) outcomeSlot(column string) int {
 	return i
 }
 
-// outcome takes a cell, as of [table.cell]. Empty, null, NaN, and words such as NA are missing. A text makes the column none of an
-// outcome, and no row bad: nobody may have meant it as one.
+// outcome takes a cell, as of [table.cell]. Empty, null, NaN, and words such as NA are missing. A text makes the column
+// none of an outcome, and no row bad: nobody may have meant it as one.
 func (b *builder) outcome(c *column, form jsontext.Kind, s []byte, v float64) {
 	r := &b.row
 	switch {

@@ -144,8 +144,8 @@ func (r *vw) slot(b *builder, fields [][]byte, own map[int][]int, slates bool) e
 	for _, text := range bytes.Split(label, []byte(":")) {
 		v, err := numberIn("label", text)
 		if err != nil || len(label) == 0 {
-			return bad("label", "slot %d has no action: want %d numbers with colons; setting skip-bad leaves out examples "+
-				"that only ask for a prediction", at+1, parts)
+			return bad("label", "slot %d has no action: want %d numbers with colons; setting skip-bad leaves out "+
+				"examples that only ask for a prediction", at+1, parts)
 		}
 		numbers = append(numbers, v)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A table may have a list in columns slot_1, slot_2, …, one for each slot, with slot_propensity_1, … and slot_reward_1, ….
+// A table may have a list in columns slot_1, slot_2, …, one a slot, with slot_propensity_1, … and slot_reward_1, ….
 // Empty cells at its end make a list shorter. Rows fill the same [shown] as lists in single columns do.
 
 // listColumns are the columns that they stand for, by role.
@@ -53,8 +53,8 @@ func (t *table) numbered() error {
 		for l := range n {
 			c := byName[fmt.Sprint(stem, l+1)]
 			if c == nil {
-				return fmt.Errorf("%s: columns %sN are %d, and none is %s%d: want them counted from 1, without gaps", t.path,
-					stem, n, stem, l+1)
+				return fmt.Errorf("%s: columns %sN are %d, and none is %s%d: want them counted from 1, without gaps",
+					t.path, stem, n, stem, l+1)
 			}
 			c.slot = l
 		}

@@ -233,8 +233,8 @@ func (b *builder) settle() error {
 		contexts = contexts || c.role == roleContext || c.role == roleContexts
 		if n := c.numbers + c.texts; c.role == roleContext && c.kind == category && c.texts > 0 && 2*c.numbers > n &&
 			!slices.Contains(b.o.Categories, c.name) && !slices.Contains(b.o.Categories, c.as) {
-			b.Doubts = append(b.Doubts, fmt.Sprintf("column %s: %.3g %% of its values are numbers and the others are not, "+
-				"as %s: it is read as %d categories, not as a number", c.name, 100*float64(c.numbers)/float64(n),
+			b.Doubts = append(b.Doubts, fmt.Sprintf("column %s: %.3g %% of its values are numbers and the others are "+
+				"not, as %s: it is read as %d categories, not as a number", c.name, 100*float64(c.numbers)/float64(n),
 				c.word(), len(c.categories)))
 		}
 		switch {
@@ -334,8 +334,8 @@ func (b *builder) blanks() {
 		}
 	}
 	if odd != "" {
-		b.Doubts = append(b.Doubts, fmt.Sprintf("column group: %s and %[1]s without blanks are two groups: one may be meant, "+
-			"whose rows depend on one another", quote([]byte(odd))))
+		b.Doubts = append(b.Doubts, fmt.Sprintf("column group: %s and %[1]s without blanks are two groups: one may be "+
+			"meant, whose rows depend on one another", quote([]byte(odd))))
 	}
 }
 

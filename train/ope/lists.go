@@ -48,8 +48,8 @@ func (d *Data) list(a certify.Assumption, i int) certify.List {
 //	pi-cv                  mean of W Σ_l α_l r_l − β (W − 1), β = Cov(W Σ_l α_l r_l, W)/Var(W)
 //
 // Swaminathan et al. (2017), Kiyohara et al. (2023), McInerney et al. (2020), Li et al. (2018); cascade-dr after
-// Kiyohara et al. (2022), pi-cv after Vlassis et al. (2021). Those with the pseudoinverse need no rewards of slots: of a list's one reward they
-// assume that it adds up over slots.
+// Kiyohara et al. (2022), pi-cv after Vlassis et al. (2021). Those with the pseudoinverse need no rewards of slots: of
+// a list's one reward they assume that it adds up over slots.
 func listEstimators(assumed certify.Assumption) []Estimator {
 	order := func(a certify.Assumption) int { return slices.Index(certify.Assumptions(), string(a)) }
 	var all []Estimator
@@ -189,8 +189,8 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 			})].Estimator
 		}
 	}
-	r.Notes = append(slices.Clip(r.Notes), fmt.Sprintf("rows are %d lists of %d slots, whose rewards are weighed by %s; "+
-		"assumed (%s): %s", r.Rows, log.Len(), cmp.Or(log.Lists.SlotWeights, "mean"), assumed, assumed.Says()))
+	r.Notes = append(slices.Clip(r.Notes), fmt.Sprintf("rows are %d lists of %d slots, whose rewards are weighed by "+
+		"%s; assumed (%s): %s", r.Rows, log.Len(), cmp.Or(log.Lists.SlotWeights, "mean"), assumed, assumed.Says()))
 	return r, nil
 }
 

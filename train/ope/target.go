@@ -248,8 +248,8 @@ func sound(r *logs.Rows, l *logs.Log, row []float64, at, width int) error {
 	return nil
 }
 
-// rounded checks the probabilities of actions, and divides them by their sum if they were rounded, as those of a log. What
-// is written beside them may differ from them by a share of within.
+// rounded checks the probabilities of actions, and divides them by their sum if they were rounded, as those of a log.
+// What is written beside them may differ from them by a share of within.
 func rounded(pi []float64, names []string) (within float64, err error) {
 	sum, err := logs.Distribution(pi, names, logs.Rounding)
 	if err != nil || logs.Near(sum, 1, logs.Exact) {
@@ -340,8 +340,8 @@ func fields(r *logs.Rows, actions []string, m matrix) (read func(dst []float64) 
 		also = "action and " + m.logged + ", "
 	}
 	return nil, 0, fmt.Errorf("%s: no %s; want columns %s%s to %s, "+
-		"%s, or for each action one named as it or %sNAME", r.Where(), m.what, also, numbered[0], numbered[k-1], m.lists[0],
-		m.prefix)
+		"%s, or for each action one named as it or %sNAME", r.Where(), m.what, also, numbered[0], numbered[k-1],
+		m.lists[0], m.prefix)
 }
 
 // ReadModel reads a model of the reward: what it predicts of all actions, in the log's units, by row of the log as

@@ -31,10 +31,10 @@ type Division struct {
 // bandwidth divides a log of numbers as finely as offered, and chooses the window of bins whose policy has the
 // largest value less 0.4 of its error. It returns the log with the options that divide its rows alike, and the rows
 // it has looked at. Narrow windows may earn more, and are guaranteed less: weights are as large as windows are narrow.
-// The rows that teach are halved, and each half teaches a model of the finest division. One model says which policies are
-// best in the contexts of the other half, whose rows say the error. The value is a mean of what both models say: the other
-// model says what a policy earns that learned from half of these rows, its own what it would earn if it were right. The
-// more rows later policies learn from, the less the other counts. No other row is looked at.
+// The rows that teach are halved, and each half teaches a model of the finest division. One model says which policies
+// are best in the contexts of the other half, whose rows say the error. The value is a mean of what both models say:
+// the other model says what a policy earns that learned from half of these rows, its own what it would earn if it were
+// right. The more rows later policies learn from, the less the other counts. No other row is looked at.
 func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Options, k known) (*logs.Log, Options, known,
 	error) {
 	if before := cmp.Or(o.PriorFile, o.Distil); before != nil { // the log was read as its policy divides it

@@ -42,8 +42,8 @@ type Options struct {
 	Seed     uint64 // of everything random
 
 	Split string // random, group or time; empty: group where the log has groups, else random
-	// Share is the part of the rows that teach alone. 0: 0.55 to 0.75 before chunks, of actions that are numbers 0.35 to
-	// 0.55, more where there are more actions times features for the rows; 0.67 for rules; 0.1 with a prior of zero,
+	// Share is the part of the rows that teach alone. 0: 0.55 to 0.75 before chunks, of actions that are numbers 0.35
+	// to 0.55, more where there are more actions times features for the rows; 0.67 for rules; 0.1 with a prior of zero,
 	// where these rows teach the encoder alone; else 0.5.
 	Share float64
 	// Chunks is the number of parts that the rows which certify are divided into, each of which certifies a

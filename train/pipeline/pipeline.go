@@ -343,8 +343,9 @@ func (l *learning) scaling() logs.Scaling {
 	return s
 }
 
-// A table has at most mostColumns features; or as many columns, numbers among them, and mostWide features, as a category
-// has one for each value. What is wider is learned from by gradients, and up to mostWide by [train.Recipe.Linear].
+// A table has at most mostColumns features; or as many columns, numbers among them, and mostWide features, as a
+// category has one for each value. What is wider is learned from by gradients, and up to mostWide by
+// [train.Recipe.Linear].
 const (
 	mostColumns = 512
 	mostWide    = 4096

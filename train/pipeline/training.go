@@ -22,8 +22,8 @@ type Training struct {
 	Chunks     int     `json:"chunks,omitempty"`   // of the rows that certify
 	Scaling    string  `json:"scaling"`            // of features, see logs.Scaling; empty: the prior's encoder
 	Prior      string  `json:"prior"`              // zero, learned, or the hash of the policy file that it is
-	// Learner of each component, of the recipe or a learned prior: start (what plays) or what [train.Learners] lists, as
-	// in "direct (linear + trees)" or "layered logistic".
+	// Learner of each component, of the recipe or a learned prior: start (what plays) or what [train.Learners] lists,
+	// as in "direct (linear + trees)" or "layered logistic".
 	Learner string `json:"learner"`
 	// priors that the posterior's was chosen among, on the rows that certify
 	Tried     int     `json:"tried"`

@@ -27,8 +27,8 @@ func (j *Judge) chunks(log *logs.Log, chunks []certify.Chunk, o certify.Options,
 		return nil, trial{}, nil, err
 	}
 	if j.log.Lists != nil && len(chunks) > 1 {
-		return nil, trial{}, nil, withhold("a mixture of policies of chunks draws one of them for each slot, and what its " +
-			"lists earn is certified on a later log: set chunks 1 to certify on this one")
+		return nil, trial{}, nil, withhold("a mixture of policies of chunks draws one of them for each slot, and " +
+			"what its lists earn is certified on a later log: set chunks 1 to certify on this one")
 	} else if j.log.Lists != nil {
 		c := chunks[0]
 		o.Models = nil
@@ -143,8 +143,8 @@ func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (
 	}
 	for k, w := range weights {
 		if math.Abs(w-shares[k]) > 1e-9 {
-			return nil, trial{}, withhold("chunk %d of the policy file has the weight %v in the mixture, and %v of the "+
-				"rows that certify: nothing is shown of such a mixture on the log that it was learned from; use a "+
+			return nil, trial{}, withhold("chunk %d of the policy file has the weight %v in the mixture, and %v of "+
+				"the rows that certify: nothing is shown of such a mixture on the log that it was learned from; use a "+
 				"later one", k+1, shares[k], w)
 		}
 	}

@@ -455,8 +455,8 @@ func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*C
 	}
 	s := &c.statement
 	if t.gamma > 0 {
-		return nil, withhold("guardrails and budgets are certified of rows that are decisions of their own, and not of " +
-			"lists: leave them out")
+		return nil, withhold("guardrails and budgets are certified of rows that are decisions of their own, and not " +
+			"of lists: leave them out")
 	}
 	if s.Circumstances == nil {
 		return nil, errors.New("several outcomes are of a log that was read")

@@ -252,8 +252,8 @@ func (j *Judge) Seed(before *policyfile.File, seed uint64) (uint64, error) {
 	return before.History.Seed, nil
 }
 
-// mostListed is how many rows a file may list that certified an argmax policy. Of more it lists none: they changed nothing
-// in it, and of 10⁸ rows the list takes a gigabyte.
+// mostListed is how many rows a file may list that certified an argmax policy. Of more it lists none: they changed
+// nothing in it, and of 10⁸ rows the list takes a gigabyte.
 var mostListed = 1 << 24
 
 // Record writes into a file which rows had a part in it.

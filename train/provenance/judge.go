@@ -449,8 +449,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		return cert.decide(t, o.Requirements, err)
 	}
 	if len(o.Requirements) > 0 {
-		return nil, withhold("rows of this log chose the policy, and what other outcomes say is certified on rows that " +
-			"had no part in it: use a later log")
+		return nil, withhold("rows of this log chose the policy, and what other outcomes say is certified on rows " +
+			"that had no part in it: use a later log")
 	}
 	first := &f.Components[0]
 	pol := propensity.Floor{Family: first.Family(), Epsilon: f.Floor}

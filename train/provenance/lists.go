@@ -64,8 +64,8 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 	apart := out.Assume == certify.Independence || slices.Contains(out.By, certify.Independence)
 	if certify.FirstClicks(of.SlotWeights) {
 		if apart {
-			return nil, fmt.Errorf("setting slot-weights %s: which click is the first depends on the slots above: setting "+
-				"assume cascade holds if clicks do not depend on what is below", of.SlotWeights)
+			return nil, fmt.Errorf("setting slot-weights %s: which click is the first depends on the slots above: "+
+				"setting assume cascade holds if clicks do not depend on what is below", of.SlotWeights)
 		}
 		out.First()
 	}
@@ -80,8 +80,8 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 		first := out.Starts[i]
 		one := out.List(certify.NoAssumption, i, 1)
 		if cost[i], joint[i], group[i] = one.Cost, one.Propensity, log.Group[first]; cost[i] < -1-1e-9 {
-			return nil, fmt.Errorf("row %d: the rewards of a list add up to %v: setting slot-weights sum is for rewards of "+
-				"which a list has one at most", log.Row(first), -cost[i])
+			return nil, fmt.Errorf("row %d: the rewards of a list add up to %v: setting slot-weights sum is for "+
+				"rewards of which a list has one at most", log.Row(first), -cost[i])
 		}
 		cost[i] = max(-1, cost[i])
 		for r := first; r < out.Starts[i+1]; r++ {
@@ -187,8 +187,8 @@ func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
 				}
 			}
 		}
-		const not = "row %d: setting assume independence needs the probability of each action in each slot, and %s: take " +
-			"cascade or none"
+		const not = "row %d: setting assume independence needs the probability of each action in each slot, and %s: " +
+			"take cascade or none"
 		if len(at) < to-from {
 			return fmt.Errorf(not, log.Row(first), "slots offer sets of their own, but not apart")
 		}
@@ -291,13 +291,13 @@ func (j *Judge) lists(p certify.PoolLog, s sample) (certify.PoolLog, sample, err
 // policyCheck is the name of the check of an assumption by what it says of a policy.
 const policyCheck = "the assumption, for this policy"
 
-// compared tests the assumption by what it says of the policy. Let A_i be what list i says by it, of mean v, and w_i and
-// R_i the list's joint weight, of mean 1, and reward. Where the assumption holds, Σ w_i (v − R_i) has mean 0, and its
-// terms with those of v, A_i − v + w_i (v − R_i), give its standard error over clusters. Few lists may have large w_i,
-// whose rewards then show too little of how much they vary: their part of the error is at least that of the rewards of
-// all lists, scaled to v, and half of the largest term is taken off. A sum above 0 by more than chance says that the
-// assumption flatters the policy, and needs fewer lists than the tests of package inspect, which know no policy. ok is
-// false of fewer than 100 clusters, or no assumption.
+// compared tests the assumption by what it says of the policy. Let A_i be what list i says by it, of mean v, and w_i
+// and R_i the list's joint weight, of mean 1, and reward. Where the assumption holds, Σ w_i (v − R_i) has mean 0, and
+// its terms with those of v, A_i − v + w_i (v − R_i), give its standard error over clusters. Few lists may have large
+// w_i, whose rewards then show too little of how much they vary: their part of the error is at least that of the
+// rewards of all lists, scaled to v, and half of the largest term is taken off. A sum above 0 by more than chance says
+// that the assumption flatters the policy, and needs fewer lists than the tests of package inspect, which know no
+// policy. ok is false of fewer than 100 clusters, or no assumption.
 func (s *Lists) compared(rows []int, clusters []int32) (f inspect.Finding, ok bool) {
 	if s.whole || s.Assume == certify.NoAssumption {
 		return f, false

@@ -282,10 +282,10 @@ func knownAgain(all []*Partial) error {
 			}
 		}
 		if e := meanExp(sums); e >= -math.Log(falseAlarm) {
-			return withhold("rows that had a part in the policy, or in one that logged what it was learned from, are in "+
-				"this log under other decision ids: their ids were changed, and may not certify: what they are known by "+
-				"agrees in all shards together, which has a probability below 1e-%.0f of rows drawn anew; use a log of "+
-				"later decisions, drawn by other random numbers", math.Floor(min(e/math.Ln10, 300)))
+			return withhold("rows that had a part in the policy, or in one that logged what it was learned from, are "+
+				"in this log under other decision ids: their ids were changed, and may not certify: what they are "+
+				"known by agrees in all shards together, which has a probability below 1e-%.0f of rows drawn anew; "+
+				"use a log of later decisions, drawn by other random numbers", math.Floor(min(e/math.Ln10, 300)))
 		}
 	}
 	return nil

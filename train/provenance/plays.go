@@ -69,8 +69,9 @@ func logged(plays func() certify.Policy, log *logs.Log, rows []int, threads int)
 	})
 }
 
-// Each plays a policy, which [Players] makes, in n rows of a log on several threads. It calls use with the place of each
-// row, from 0, and with π(·|x) of what that row offers, which the next call overwrites. Calls run beside each other.
+// Each plays a policy, which [Players] makes, in n rows of a log on several threads. It calls use with the place of
+// each row, from 0, and with π(·|x) of what that row offers, which the next call overwrites. Calls run beside each
+// other.
 func Each(plays func() certify.Policy, log *logs.Log, n int, row func(at int) int, threads int,
 	use func(at int, pi []float64)) error {
 	const block = 64

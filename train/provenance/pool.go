@@ -132,8 +132,8 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 
 // noneLeft withholds a certificate that no row is left for, with what the notes say of the rows.
 func noneLeft(notes ...string) error {
-	return withhold("%s", strings.Join(append([]string{"all rows had a part in the policy, depend on such, or may not " +
-		"be counted yet: none is left to certify it"}, notes...), "; "))
+	return withhold("%s", strings.Join(append([]string{"all rows had a part in the policy, depend on such, or may " +
+		"not be counted yet: none is left to certify it"}, notes...), "; "))
 }
 
 // withRows are the logs of which rows certify.

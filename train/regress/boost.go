@@ -93,8 +93,8 @@ func BoostByAction(ctx context.Context, x Rows, action []int32, k int, y []float
 	return boost(ctx, x, action, k, y, o, false)
 }
 
-// BoostExclusive learns trees for k outputs, the actions, exactly one of which is right in every row, see [Exclusive]: each
-// row tells of all of them. Scores are those of a softmax.
+// BoostExclusive learns trees for k outputs, the actions, exactly one of which is right in every row, see [Exclusive]:
+// each row tells of all of them. Scores are those of a softmax.
 func BoostExclusive(ctx context.Context, x Rows, action []int32, k int, y []float64, o BoostOptions) (Boosted, error) {
 	return boost(ctx, x, action, k, y, o, true)
 }

@@ -161,8 +161,9 @@ func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []floa
 	return Logistic(ctx, &Grouped{Shared: h.X, Own: h.X, Group: h.Group, Groups: h.Groups}, y, o)
 }
 
-// variances are the posterior variances of shared coefficients, and those of the groups, summed by column; where columns
-// or rows are many without the curvature between strata. Of a stratum, or of all columns, with H_g = Σ_i p_i(1 − p_i) x_i x_iᵀ over a group's rows and A_g = H_g + Λ_1:
+// variances are the posterior variances of shared coefficients, and those of the groups, summed by column; where
+// columns or rows are many without the curvature between strata. Of a stratum, or of all columns, with
+// H_g = Σ_i p_i(1 − p_i) x_i x_iᵀ over a group's rows and A_g = H_g + Λ_1:
 //
 //	Σ_00 = (Λ_0 + Σ_g (Λ_1 − Λ_1 A_g⁻¹ Λ_1))⁻¹,   Σ_gg = A_g⁻¹ + G Σ_00 Gᵀ,   G = I − A_g⁻¹ Λ_1
 func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64, err error) {

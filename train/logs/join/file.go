@@ -53,8 +53,8 @@ func openFile(path string) (*file, error) {
 	return l, nil
 }
 
-// each hands the decisions of a file to use, with their lines, counted from 1, until it returns io.EOF: as they are, and
-// decoded and checked, or what is wrong with them. Errors name the file and the line.
+// each hands the decisions of a file to use, with their lines, counted from 1, until it returns io.EOF: as they are,
+// and decoded and checked, or what is wrong with them. Errors name the file and the line.
 func (f *file) each(use func(n int, raw []byte, s *line, wrong error) error) error {
 	r := bufio.NewReader(io.NewSectionReader(f, 0, f.info.Size()))
 	lines := wholefile.NewLines(r)

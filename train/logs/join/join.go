@@ -520,8 +520,8 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 		s.MeanReward = j.sum / float64(with)
 	}
 	if j.timeless > 0 {
-		s.Notes = append(slices.Clip(s.Notes), fmt.Sprintf("%d rewards have no time, and count whenever they came: give each "+
-			"its time, or leave these out", j.timeless))
+		s.Notes = append(slices.Clip(s.Notes), fmt.Sprintf("%d rewards have no time, and count whenever they came: "+
+			"give each its time, or leave these out", j.timeless))
 	}
 	if n := len(j.waits); n > 0 {
 		slices.Sort(j.waits)
@@ -609,8 +609,8 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 	case ok:
 		j.sum += r.value
 	case j.o.Missing == nil && d.Slot > 0:
-		return fmt.Errorf("decision_id %q, slot %d has no reward: setting missing-reward says what slots earn that nothing "+
-			"is known of", d.Slate, d.Slot)
+		return fmt.Errorf("decision_id %q, slot %d has no reward: setting missing-reward says what slots earn that "+
+			"nothing is known of", d.Slate, d.Slot)
 	case j.o.Missing == nil:
 		j.Summary.Missing++
 		j.dropped++

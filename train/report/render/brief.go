@@ -62,8 +62,8 @@ func cut(lines []string, n int, what string) []string {
 		len(lines)-n+1, what), " :", ":", 1))
 }
 
-// doubted are the lines of all doubts: in full as far as there is room for n lines, at least the beginning of the first,
-// and names of the rest.
+// doubted are the lines of all doubts: in full as far as there is room for n lines, at least the beginning of the
+// first, and names of the rest.
 func (b *brief) doubted(n int) []string {
 	for full := len(b.doubts); ; full-- {
 		var lines, rest, names []string
@@ -168,8 +168,8 @@ func concluded(s provenance.Statement, next string) string {
 	case provenance.Doubted:
 		return "doubted: the log contradicts what the bounds assume; next: opl inspect, and repair the log"
 	case provenance.Vacuous:
-		return "nothing is guaranteed: the bound allows the least reward; next: keep what plays, and log more rows with " +
-			"more randomness"
+		return "nothing is guaranteed: the bound allows the least reward; next: keep what plays, and log more rows " +
+			"with more randomness"
 	}
 	return fmt.Sprintf("not shown to be better than %s: it earns at least %s%s with probability %v; next: keep what "+
 		"plays, or log more rows", who, u.Least(s.Guaranteed, errorOf(s)), at, 1-s.Delta)
@@ -189,8 +189,8 @@ func BriefCertificate(w io.Writer, s provenance.Statement) error {
 func concludedTraining(l *pipeline.Learned, file string) string {
 	switch {
 	case file == "" && l.Undecided:
-		return "undecided: it may earn more or less than the policy that plays: keep that one. The policy file that is " +
-			"there stays; --force replaces it"
+		return "undecided: it may earn more or less than the policy that plays: keep that one. The policy file that " +
+			"is there stays; --force replaces it"
 	case file == "":
 		return "nothing learned: keep the policy that plays. No policy file is written; --force writes it"
 	case l.Undecided:

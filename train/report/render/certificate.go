@@ -79,8 +79,8 @@ func estimated(e certify.Estimate, u logs.Units, on, unit string) string {
 		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the "+
 			"policy does", on, e.Weight)
 	}
-	return fmt.Sprintf("%s (95 %% interval) on %s, worth %.0f %s", around(plain, u.At(e.Reward), logs.Half(e.SE*u.Span())),
-		on, e.Effective, unit)
+	return fmt.Sprintf("%s (95 %% interval) on %s, worth %.0f %s",
+		around(plain, u.At(e.Reward), logs.Half(e.SE*u.Span())), on, e.Effective, unit)
 }
 
 // remarks are the notes and doubts of a statement about a log.
@@ -139,8 +139,8 @@ func guarantee(s provenance.Statement) []html.Fact {
 			", for the log contradicts what the bounds assume",
 	}[s.Verdict]
 	facts := []html.Fact{
-		fact("guaranteed", "at least %s%s with probability %v, by %s on %s", u.Least(s.Guaranteed, errorOf(s)), at, 1-s.Delta,
-			s.Best().Name, rows),
+		fact("guaranteed", "at least %s%s with probability %v, by %s on %s", u.Least(s.Guaranteed, errorOf(s)), at,
+			1-s.Delta, s.Best().Name, rows),
 		{Name: "logging", Value: logged}, {Name: "verdict", Value: verdict},
 	}
 	if s.Contradicted != "" {
@@ -217,8 +217,8 @@ func conditions(s provenance.Statement) (all []string) {
 		all = append(all, "For one look, at rows whose number was fixed before; to look again as rows come: "+
 			"certify by setting any-time.")
 	}
-	return append(all, "Both hold together, for this one policy on rows that are alike. If you pick the best of several "+
-		"policies, trainings or\nstatements on the same rows, divide δ among them. Over several rounds, add up their δ.")
+	return append(all, "Both hold together, for this one policy on rows that are alike. If you pick the best of "+
+		"several policies, trainings or\nstatements on the same rows, divide δ among them. Over several rounds, add up their δ.")
 }
 
 // printGuarantee prints what is guaranteed, with its bounds and what they are for.

@@ -50,8 +50,8 @@ func outcomes(d *provenance.Decision) (rows [][]string) {
 			limit = "> 0"
 		}
 		rows = append(rows, []string{o.Kind + " " + o.Name,
-			around(plain, o.Estimate, logs.Half(o.SE)), fmt.Sprintf(plain, logs.Places(logs.Half(o.SE)), o.Logging), o.Bounded,
-			sign + " " + bound(o.Bound), sign + " " + bound(o.Together), limit, o.Verdict})
+			around(plain, o.Estimate, logs.Half(o.SE)), fmt.Sprintf(plain, logs.Places(logs.Half(o.SE)), o.Logging),
+			o.Bounded, sign + " " + bound(o.Bound), sign + " " + bound(o.Together), limit, o.Verdict})
 	}
 	return rows
 }

@@ -253,8 +253,8 @@ func evaluationCSV(w io.Writer, r ope.Result) error {
 		"largest_share", "delta",
 		"guaranteed", "certificate", "gain_guaranteed", "verdict", "warnings", "biased", "recommended",
 		"pareto_k", "uncovered", "rows_needed", "half_width", "interval"}
-	rows := [][]string{slices.Concat([]string{"logging", "on-policy", ""}, interval(r.Logging), make([]string, 4), count,
-		make([]string, 4), []string{exact(r.Delta)}, make([]string, 11), []string{r.Interval})}
+	rows := [][]string{slices.Concat([]string{"logging", "on-policy", ""}, interval(r.Logging), make([]string, 4),
+		count, make([]string, 4), []string{exact(r.Delta)}, make([]string, 11), []string{r.Interval})}
 	for _, p := range r.Policies {
 		promise := make([]string, 4)
 		if g := p.Guarantee; g != nil {
@@ -265,8 +265,8 @@ func evaluationCSV(w io.Writer, r ope.Result) error {
 			if e.Hyper != 0 {
 				hyper = exact(e.Hyper)
 			}
-			rows = append(rows, slices.Concat([]string{p.Name, e.Estimator, hyper}, interval(e.Interval), interval(e.Gain),
-				count, []string{exact(p.ESS), exact(p.MeanWeight), exact(p.Largest), exact(p.Share),
+			rows = append(rows, slices.Concat([]string{p.Name, e.Estimator, hyper}, interval(e.Interval),
+				interval(e.Gain), count, []string{exact(p.ESS), exact(p.MeanWeight), exact(p.Largest), exact(p.Share),
 					exact(r.Delta)}, promise, []string{strings.Join(p.Warnings, "; "), strconv.FormatBool(e.Biased),
 					strconv.FormatBool(e.Estimator == p.Recommended), exact(p.Tail), exact(p.Uncovered),
 					exact(p.RowsNeeded), exact(p.HalfWidth), r.Interval}))

@@ -110,8 +110,8 @@ func FrontierFigure(p *pipeline.Frontier) figure.Figure {
 func FrontierPage(p *pipeline.Frontier, files []string) html.Page {
 	s := recorded("The path", func(w io.Writer, f table.Format) error { return FrontierText(w, f, p, nil) })
 	if f := FrontierFigure(p); f.Panels != nil {
-		s.Figures = []html.Figure{{Figure: f, Caption: "What the policies of the path earn more than what logged the rows, " +
-			"against the other outcome."}}
+		s.Figures = []html.Figure{{Figure: f, Caption: "What the policies of the path earn more than what logged the " +
+			"rows, against the other outcome."}}
 	}
 	tone := html.Doubt
 	if slices.ContainsFunc(p.Points, func(q pipeline.Point) bool {

@@ -115,8 +115,8 @@ func logOf(r inspect.Report, actions string) string {
 		rows = fmt.Sprintf("%d lists of %d slots", r.Lists, r.Rows)
 	}
 	return fmt.Sprintf("%s, %s, %s", rows, actions, map[string]string{"none": "no propensities",
-		"logged": "propensities of logged actions", "joint": "joint propensities of lists", "estimated": "estimated propensities",
-		"all": "propensities of all actions"}[r.Known])
+		"logged": "propensities of logged actions", "joint": "joint propensities of lists",
+		"estimated": "estimated propensities", "all": "propensities of all actions"}[r.Known])
 }
 
 // recorded makes a section of what is printed as Markdown, so that page and text say the same.
