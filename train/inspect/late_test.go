@@ -67,6 +67,13 @@ func TestLate_FindsLateRewards(t *testing.T) {
 				if f, ok := inspect.Inspect(log(w, seed)).Finding("newest rewards"); !ok || f.Severity != inspect.Doubtful || f.About != inspect.Selection {
 					t.Errorf("%s, seed %d: not found", name, seed)
 				}
+				all, err := inspect.Combine(cut(t, log(w, seed), 2))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f, ok := all.Finding("newest rewards"); !ok || f.Severity != inspect.Doubtful || f.About != inspect.Selection {
+					t.Errorf("%s, seed %d: not found in shards", name, seed)
+				}
 			}
 		})
 	}

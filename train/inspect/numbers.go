@@ -11,7 +11,7 @@ import (
 // level alpha. Rows of a group count as one. And numbers should be everywhere in the range: a policy is valued where
 // they are.
 func (l *log) numbers() {
-	if l.Numbers == nil || l.summary != nil {
+	if l.Numbers == nil {
 		return
 	}
 	var u []float64
@@ -40,6 +40,9 @@ func (l *log) numbers() {
 		l.judge(f, worst > max(bound, .005), map[bool]Severity{false: Doubtful, true: Unusable}[worst > .05+bound],
 			"numbers were not drawn from the family that the log states",
 			"see that density_family has the parameters of the row's own draw, after all clipping and rounding")
+	}
+	if l.summary != nil { // numbers of the range that no row of a shard has may be in other shards
+		return
 	}
 	of := l.Numbers.Of
 	low, high := of.Range()

@@ -297,6 +297,13 @@ func TestVisits_WithoutAGroupAreNamed(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 			t.Log(f.Measured)
+			all, err := inspect.Combine(cut(t, l, 2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f, ok := all.Finding("actions kept"); ok != c.kept || ok && (f.Severity != inspect.Doubtful || f.About != inspect.Draws) {
+				t.Errorf("in shards: %+v", f)
+			}
 		})
 	}
 }

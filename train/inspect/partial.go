@@ -275,17 +275,25 @@ func (l *log) asOne(all []*Partial) {
 	l.acrossRows(all, all[0].Has.Times)
 	l.worstOf(all)
 	l.bets(all)
-	l.columnsOf(all)
 	l.orders(all)
+	l.rest(all)
 }
 
-// columnsOf adds what the first shard found that doubts its columns.
-func (l *log) columnsOf(all []*Partial) {
+// rest adds what shards doubt that no check of all rows looks at, of each check what the first shard found, of the
+// newest rewards what the shard of the newest rows found.
+func (l *log) rest(all []*Partial) {
+	newest := all[0]
 	for _, p := range all {
-		if f, is := p.Report.Doubts(Columns); is {
-			f.Measured = fmt.Sprintf("in shard %s: %s", p.Shard, f.Measured)
-			l.add(f)
-			return
+		if p.Report.To >= newest.Report.To {
+			newest = p
+		}
+	}
+	for _, p := range all {
+		for _, f := range p.Report.Findings {
+			if _, is := l.finding(f.Check); !is && f.Severity > Fine && (f.Check != newestRewards || p == newest) {
+				f.Measured = fmt.Sprintf("in shard %s: %s", p.Shard, f.Measured)
+				l.add(f)
+			}
 		}
 	}
 }
