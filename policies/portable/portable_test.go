@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -307,6 +308,8 @@ print(json.dumps([r if len(r) > 1 else (r[0], 1) for r in out]))
 const runGo = `package main
 
 import (
+	"errors"
+	"reflect"
 	"encoding/json"
 	"os"
 
@@ -407,5 +410,19 @@ func TestSQL_NumbersStayWithinNarrowBins(t *testing.T) {
 		if got, want := tree.sqlNumber(step{a, 0, .5, .5}, "u"), []string{"1e+16 + (u - 0) * 0", "1.0000000000000002e+16 + (u - 0) * "}[a]; !strings.HasPrefix(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}
+	}
+}
+
+func TestWithin_RefusesTreesOfMoreLeaves(t *testing.T) {
+	p := drawn(t, 3, 2, .1, nil)
+	tree, err := New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := Within(p, mostLeaves); err != nil || !reflect.DeepEqual(same, tree) {
+		t.Errorf("within %d leaves: %v, or another tree than New's", mostLeaves, err)
+	}
+	if _, err := Within(p, tree.Root.Leaves()-1); !errors.Is(err, ErrNoTree) {
+		t.Errorf("a tree of %d leaves is within %d: %v", tree.Root.Leaves(), tree.Root.Leaves()-1, err)
 	}
 }

@@ -58,12 +58,15 @@ const mostLeaves = 1000
 //
 // What it gives is the policy's answer for every context, but for numbers within 1e-15 of a cut, relatively: a cut
 // of the file is written by the fewest digits that mean it.
-func New(p *policyfile.Policy) (*Tree, error) {
+func New(p *policyfile.Policy) (*Tree, error) { return Within(p, mostLeaves) }
+
+// Within is New for a tree of at most so many leaves before those that play alike are one. Of others it soon tells.
+func Within(p *policyfile.Policy, leaves int) (*Tree, error) {
 	f := p.File()
 	if p.HasItems() {
 		return nil, fmt.Errorf("its actions have features: %w", ErrNoTree)
 	}
-	b := &builder{file: f}
+	b := &builder{file: f, most: leaves, cuts: map[place]float64{}}
 	for i := range f.Components {
 		c := &f.Components[i]
 		switch {
@@ -115,14 +118,23 @@ type builder struct {
 	file   *policyfile.File
 	rest   []*features.Net // what comes after the trees of each component
 	leaves int
+	most   int // leaves
+	cuts   map[place]float64
 	err    error
+}
+
+// place is where a feature is cut.
+type place struct {
+	encoder *features.Encoder
+	feature int
+	at      float64
 }
 
 // component goes on with component i, for the propensities pi of those before.
 func (b *builder) component(i int, pi []float64, known facts) *Node {
 	if i == len(b.file.Components) {
-		if b.leaves++; b.leaves > mostLeaves && b.err == nil {
-			b.err = fmt.Errorf("it has more than %d leaves: %w", mostLeaves, ErrNoTree)
+		if b.leaves++; b.leaves > b.most && b.err == nil {
+			b.err = fmt.Errorf("it has more than %d leaves: %w", b.most, ErrNoTree)
 		}
 		if b.file.Floor > 0 {
 			propensity.AddFloor(pi, b.file.Floor)
@@ -199,7 +211,11 @@ func (b *builder) split(e *features.Encoder, j int, cut float64, known facts, le
 		b.err = fmt.Errorf("the scale of %q is not above 0: %w", e.Names[j], ErrNoTree)
 		return &Node{}
 	}
-	return ask(Condition{Column: e.Names[j], AtMost: fewest(e, j, cut), OrMissing: e.Number(j, math.NaN()) <= cut},
+	at := place{e, j, cut}
+	if _, known := b.cuts[at]; !known {
+		b.cuts[at] = fewest(e, j, cut)
+	}
+	return ask(Condition{Column: e.Names[j], AtMost: b.cuts[at], OrMissing: e.Number(j, math.NaN()) <= cut},
 		known,
 		left, right)
 }

@@ -42,7 +42,7 @@ const readableLeaves = 32
 // surrogate learns the tree from every other row, and judges it on the others.
 func (e *Explanation) surrogate(ctx context.Context, encoder *features.Encoder, depth, threads int) error {
 	k := e.policy.Len()
-	tree, err := portable.New(e.policy)
+	tree, err := portable.Within(e.policy, 4*readableLeaves)
 	if e.Surrogate.Exact = err == nil && tree.Root.Leaves() <= readableLeaves; !e.Surrogate.Exact {
 		var learn []int
 		var pi []float64

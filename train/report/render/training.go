@@ -43,12 +43,7 @@ const shortRules = 16
 
 // printRules prints a policy that is a small tree.
 func printRules(b *strings.Builder, p *policyfile.Policy) {
-	for _, c := range p.File().Components {
-		if len(c.Layers) == 0 || c.Layers[0].Trees == nil || len(c.Layers[0].Trees.Feature) > 1000 {
-			return
-		}
-	}
-	if tree, err := portable.New(p); err == nil && tree.Root.Leaves() <= shortRules {
+	if tree, err := portable.Within(p, 4*shortRules); err == nil && tree.Root.Leaves() <= shortRules {
 		b.WriteString("\n")
 		_ = tree.Write(b, "text", "") // a builder takes all
 		b.WriteString("\n")
