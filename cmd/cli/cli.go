@@ -291,6 +291,9 @@ func writable(flag, path string, read ...string) error {
 	if to.IsDir() {
 		return wrong("a folder, want a file")
 	}
+	if !to.Mode().IsRegular() {
+		return wrong("a pipe or a device, want a file")
+	}
 	for _, name := range read {
 		if from, err := os.Stat(name); err == nil && os.SameFile(from, to) {
 			return wrong("it would be written over what is read")

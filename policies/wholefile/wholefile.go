@@ -31,12 +31,15 @@ type File struct {
 
 // Create begins a file that is to be at path. Its mode is that of the file there, which it
 // will replace, or else 0666; mode, unless 0, takes precedence. The umask is honoured but
-// for what is replaced.
+// for what is replaced. A folder, a pipe or a device, such as /dev/null, is not replaced: it is an error.
 func Create(path string, mode fs.FileMode) (*File, error) {
 	var keep fs.FileMode
-	if info, err := os.Stat(path); err == nil && mode == 0 && info.Mode().IsRegular() {
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: a folder, a pipe or a device, want the name of a file", path)
+	case err == nil && mode == 0:
 		keep = info.Mode().Perm()
-	} else if mode == 0 {
+	case mode == 0:
 		mode = 0o666
 	}
 	clean(path)

@@ -210,3 +210,15 @@ func TestWriteNew_KeepsWhatAppeared(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// A pipe, as a device such as /dev/null, is not replaced by a file.
+func TestWrite_ReplacesNoPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := WriteBytes(path, []byte("text"))
+	if info, e := os.Stat(path); e != nil || info.Mode().IsRegular() || err == nil || !strings.Contains(err.Error(), "want the name of a file") {
+		t.Errorf("%v, %v", err, e)
+	}
+}
