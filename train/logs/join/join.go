@@ -228,6 +228,7 @@ type Log struct {
 	grouped      bool           // some decisions have a group
 	index        map[string]int // of Actions
 	Bad          int            // lines that were left out
+	Unrewarded   int            // decisions that another system left out, or a join before: they stay so
 	files        []*file
 	rows         map[string]place // that counts, of each id
 	left, copies int
@@ -325,7 +326,7 @@ func Other(of *logs.Log, d Duplicates) (*Log, error) {
 		return nil, fmt.Errorf("%s: no column decision_id, which rewards name: setting columns reads another as it, "+
 			"as decision_id=NAME", of.Path())
 	}
-	l := &Log{rows: map[string]place{}, logged: of, Numbers: of.Numbers != nil, Bad: of.Skipped,
+	l := &Log{rows: map[string]place{}, logged: of, Numbers: of.Numbers != nil, Bad: of.Skipped, Unrewarded: of.Unrewarded,
 		grouped: of.Group != nil}
 	if !of.Sets() {
 		l.Actions = of.Actions
@@ -483,7 +484,8 @@ func (j *joining) other(d *logs.Decision) {
 // in the order of the served log. They name the policy that took them by its hash, and how many
 // before them, or after the last, were dropped since they have no reward.
 func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options) (Summary, error) {
-	j := &joining{Log: l, o: o, rewards: rewards, write: write, low: o.Min, high: o.Max, newest: l.newest}
+	j := &joining{Log: l, o: o, rewards: rewards, write: write, low: o.Min, high: o.Max, newest: l.newest,
+		dropped: l.Unrewarded}
 	if j.low == 0 && j.high == 0 {
 		j.high = 1
 	}
