@@ -112,7 +112,7 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 		if err != nil {
 			why = err.Error()
 		}
-		e.note("rows that had a part in the policy judge it, and flatter it: %s", why)
+		e.note("all rows judge the policy, and flatter it if they had a part in it: %s", why)
 		e.rows = logs.Every(log.Len())
 	}
 	var encoder *features.Encoder

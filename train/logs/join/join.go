@@ -464,6 +464,7 @@ type joining struct {
 	timeless  int       // rewards without a time, where others have one
 	among     string    // which catalogue
 	newest    time.Time // of decisions and rewards
+	mature    time.Time // of decisions that are old enough, the newest
 	waits     []time.Duration
 	outcomes  []map[string]reward // in the order of the summary's
 }
@@ -520,6 +521,11 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	}
 	if with := s.Decisions - s.Others - s.Young - s.Missing; with > 0 {
 		s.MeanReward = j.sum / float64(with)
+	}
+	if o.Mature > 0 && j.newest.Sub(j.mature) > 2*o.Mature {
+		s.Notes = append(slices.Clip(s.Notes), fmt.Sprintf("the newest time is %s, and the decision before it of those that are "+
+			"old enough is of %s: if a clock was wrong there, rewards may still come", j.newest.Format(time.RFC3339),
+			j.mature.Format(time.RFC3339)))
 	}
 	if j.timeless > 0 {
 		s.Notes = append(slices.Clip(s.Notes), fmt.Sprintf("%d rewards have no time, and count whenever they came: "+
@@ -582,6 +588,9 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 	if j.o.Mature > 0 && j.newest.Sub(d.Time) < j.o.Mature {
 		j.Young++
 		return nil
+	}
+	if d.Time.After(j.mature) {
+		j.mature = d.Time
 	}
 	at := slices.IndexFunc(j.Policies, func(p logs.Logger) bool { return p.Policy == d.Policy })
 	if at < 0 && d.Policy != "" {
