@@ -79,15 +79,21 @@ func (m mixture) upper(low, high, delta float64) (r float64, absurd bool) {
 	if m.log(low) > budget {
 		return low, true
 	}
-	for range 100 {
-		mid := low + (high-low)/2
-		if m.log(mid) > budget {
-			high = mid
-		} else {
+	_, r = Bisect(low, high, 100, func(r float64) bool { return m.log(r) <= budget })
+	return r, false
+}
+
+// Bisect halves [low, high] so many times about the place up to which something holds, and returns the ends: the
+// largest x that was found to hold, else low, and the least that was not, else high.
+func Bisect(low, high float64, steps int, holds func(x float64) bool) (last, first float64) {
+	for range steps {
+		if mid := (low + high) / 2; holds(mid) {
 			low = mid
+		} else {
+			high = mid
 		}
 	}
-	return high, false
+	return low, high
 }
 
 // bound is the bound of a mixture, on a risk in [low, high].

@@ -39,9 +39,15 @@ func (b *builder) values(column string, of slotValues) error {
 	return nil
 }
 
-// showPlace shows the option of a place, from 0, in the list's next slot, where it has a name.
-func (b *builder) showPlace(column string, place int, among []int, p float64) error {
+// showPlace shows the option of a place, from 0, in the list's next slot, where it has a name. The place is that among
+// all options, or, own, among those of the slot.
+func (b *builder) showPlace(column string, place int, own bool, among []int, p float64) error {
 	s, k := &b.shown, len(b.offers.options)
+	if own && place >= len(among) {
+		return bad(column, "slot %d shows action %d of its %d, counted from 0", len(s.ids)+1, place, len(among))
+	} else if own {
+		place = among[place]
+	}
 	if place < 0 || place >= k || among != nil && !slices.Contains(among, place) {
 		return bad(column, "slot %d shows action %d, counted from 0, which is none that it may", len(s.ids)+1, place)
 	}
@@ -153,16 +159,10 @@ func (r *vw) slot(b *builder, fields [][]byte, own map[int][]int, slates bool) e
 		return bad("label", "%s of slot %d: want an action, from 0, and %d numbers after colons", quote(label), at+1,
 			parts-1)
 	}
-	place := int(numbers[0])
-	if slates {
-		if place >= len(among) {
-			return bad("label", "slot %d shows action %d of its %d, counted from 0", at+1, place, len(among))
-		}
-		place = among[place]
-	} else {
+	if !slates {
 		b.shown.rewards, b.shown.column[2] = append(b.shown.rewards, -numbers[1]), "label"
 	}
-	return b.showPlace("label", place, among, numbers[parts-1])
+	return b.showPlace("label", int(numbers[0]), slates, among, numbers[parts-1])
 }
 
 // slotOutcome is what a line of dsjson says of a slot.
@@ -268,15 +268,10 @@ func (r *dsjson) list(b *builder) error {
 					among = append(among, place)
 				}
 			}
-			if o.actions[0] >= len(among) {
-				return bad("_outcomes", "slot %d shows action %d of its %d, counted from 0", l+1, o.actions[0],
-					len(among))
-			}
-			o.actions[0] = among[o.actions[0]]
 		default:
 			b.shown.rewards, b.shown.column[2] = append(b.shown.rewards, -o.cost), "_outcomes"
 		}
-		if err := b.showPlace("_outcomes", o.actions[0], among, o.first); err != nil {
+		if err := b.showPlace("_outcomes", o.actions[0], slates, among, o.first); err != nil {
 			return err
 		}
 	}

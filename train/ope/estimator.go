@@ -47,6 +47,8 @@ type Estimator struct {
 	assumes certify.Assumption        // of lists, see listEstimators; "": it is not of lists
 	learns  bool                      // it is of lists, and reads a model
 	adds    bool                      // it is of lists, and assumes no more than that their rewards add up over slots
+	ratio   bool                      // it is of lists, and by the sum of the weights: what selections take
+	direct  bool                      // it is of lists, and the model's word alone, without weights
 }
 
 // Hyper is a hyperparameter in (Low, High].

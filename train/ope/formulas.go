@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"opl/objectives/weights"
+	"opl/train/certify"
 )
 
 // IPS is inverse propensity scoring, the mean of w r. Horvitz & Thompson (1952);
@@ -167,16 +168,10 @@ func SubGaussian() Estimator {
 		OnRequest: true, Bounded: true,
 		Hyper: &Hyper{High: 1, Default: func(d *Data) float64 {
 			want := 2 * math.Log(1/d.Delta) / (3 * float64(d.N))
-			low, high := 0.0, 1.0 // the left side grows with λ
-			for range 60 {
-				at := (low + high) / 2
-				if d.Mean(func(i int) float64 { s := at * smooth(d.W[i], at); return s * s }).Value < want {
-					low = at
-				} else {
-					high = at
-				}
-			}
-			return high
+			_, root := certify.Bisect(0, 1, 60, func(l float64) bool { // the left side grows with λ
+				return d.Mean(func(i int) float64 { s := l * smooth(d.W[i], l); return s * s }).Value < want
+			})
+			return root
 		}},
 		Of: func(d *Data, lambda float64) Value {
 			return d.Mean(func(i int) float64 { return d.R[i] * smooth(d.W[i], lambda) })

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"opl/train/certify"
 )
 
 // Method is a way to an interval at level 1 − δ for a value, a gain or a difference.
@@ -144,15 +146,8 @@ func betting(t *sample, q quantity) (low, high float64) {
 	}
 	// end is the largest m that is rejected, 0 if none is.
 	end := func(turned bool) float64 {
-		low, high := 0.0, 1.0
-		for range 60 {
-			if m := (low + high) / 2; rejects(m, turned) {
-				low = m
-			} else {
-				high = m
-			}
-		}
-		return low
+		most, _ := certify.Bisect(0, 1, 60, func(m float64) bool { return rejects(m, turned) })
+		return most
 	}
 	return q.low + (q.high-q.low)*end(false), q.low + (q.high-q.low)*(1-end(true))
 }

@@ -71,7 +71,7 @@ func listEstimators(assumed certify.Assumption) []Estimator {
 		biased := order(e.assumption) > max(0, order(assumed))
 		all = append(all, Estimator{Name: e.name, About: "mean of Σ_l α_l W_l r_l, " + e.about, Biased: biased,
 			Of: func(d *Data, _ float64) Value { return d.Mean(x(d)) }, assumes: e.assumption})
-		all = append(all, Estimator{Name: "sn" + e.name, Biased: biased, assumes: e.assumption,
+		all = append(all, Estimator{Name: "sn" + e.name, Biased: biased, assumes: e.assumption, ratio: true,
 			About: "the same, by Σ_l α_l W_l / Σ_l α_l",
 			Of: func(d *Data, _ float64) Value {
 				return d.Ratio(x(d), func(i int) float64 { return d.list(e.assumption, i).Weight })
@@ -81,7 +81,7 @@ func listEstimators(assumed certify.Assumption) []Estimator {
 		learns: true,
 		About:  "mean of Σ_l α_l (W_l (r_l − r̂_l) + W_{l−1} Σ_a π r̂_l(a))",
 		Of:     func(d *Data, _ float64) Value { return d.Mean(d.cascadeDR) }},
-		Estimator{Name: "direct", Biased: true, assumes: certify.Cascade, learns: true,
+		Estimator{Name: "direct", Biased: true, assumes: certify.Cascade, learns: true, direct: true,
 			About: "mean of Σ_l α_l Σ_a π(a|x, a_<l) r̂_l(a), after the slots that were logged above",
 			Of: func(d *Data, _ float64) Value {
 				return d.Mean(func(i int) (sum float64) {
@@ -92,20 +92,20 @@ func listEstimators(assumed certify.Assumption) []Estimator {
 					return sum
 				})
 			}})
-	pseudo := func(name, about string, of func(d *Data, w, x func(i int) float64) Value) Estimator {
+	pseudo := func(name, about string, ratio bool, of func(d *Data, w, x func(i int) float64) Value) Estimator {
 		return Estimator{Name: name, About: about, Biased: assumed != certify.Independence,
-			assumes: certify.Independence, adds: true,
+			assumes: certify.Independence, adds: true, ratio: ratio,
 			Of: func(d *Data, _ float64) Value {
 				w := func(i int) float64 { return d.lists.Pseudo[d.lists.at[i]] }
 				return of(d, w, func(i int) float64 { return w(i) * d.R[i] })
 			}}
 	}
 	return append(all,
-		pseudo("pi", "mean of W Σ_l α_l r_l, W of the pseudoinverse", func(d *Data, _, x func(i int) float64) Value {
-			return d.Mean(x)
-		}),
-		pseudo("snpi", "the same, by W", func(d *Data, w, x func(i int) float64) Value { return d.Ratio(x, w) }),
-		pseudo("pi-cv", "mean of W Σ_l α_l r_l − β (W − 1)", func(d *Data, w, x func(i int) float64) Value {
+		pseudo("pi", "mean of W Σ_l α_l r_l, W of the pseudoinverse", false,
+			func(d *Data, _, x func(i int) float64) Value { return d.Mean(x) }),
+		pseudo("snpi", "the same, by W", true,
+			func(d *Data, w, x func(i int) float64) Value { return d.Ratio(x, w) }),
+		pseudo("pi-cv", "mean of W Σ_l α_l r_l − β (W − 1)", false, func(d *Data, w, x func(i int) float64) Value {
 			beta := 0.
 			if mean, around := d.Mean(w).Value, d.Mean(x).Value; mean == mean {
 				both := d.Mean(func(i int) float64 { return (w(i) - mean) * (x(i) - around) }).Value
@@ -159,10 +159,10 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 	}
 	marginals := log.Lists.Assume == string(certify.Independence)
 	o.Estimators = slices.DeleteFunc(listEstimators(assumed), func(e Estimator) bool {
-		selects := e.assumes == assumed && e.Name[:2] == "sn" && (!e.adds || log.Lists.Whole)
+		selects := e.assumes == assumed && e.ratio && (!e.adds || log.Lists.Whole)
 		return len(o.Estimators) == 1 && !selects || // for a selection
-			slots != nil && e.assumes != certify.NoAssumption && e.Name != "direct" ||
-			e.learns && model == nil || e.Name == "direct" && certify.FirstClicks(log.Lists.SlotWeights) ||
+			slots != nil && e.assumes != certify.NoAssumption && !e.direct ||
+			e.learns && model == nil || e.direct && certify.FirstClicks(log.Lists.SlotWeights) ||
 			e.assumes == certify.Independence && !marginals ||
 			log.Lists.Whole && e.assumes != certify.NoAssumption && !e.adds
 	})
@@ -185,7 +185,7 @@ func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 		}
 		if p := &r.Policies[i]; p.Recommended != "" {
 			p.Recommended = p.Estimates[slices.IndexFunc(o.Estimators, func(e Estimator) bool {
-				return e.assumes == assumed && e.Name[:2] == "sn"
+				return e.assumes == assumed && e.ratio
 			})].Estimator
 		}
 	}

@@ -351,14 +351,9 @@ func (o Outcome) Claim(delta float64) (claim, left float64) {
 		v *= float64(o.Rows-o.Missing) / float64(o.Rows)
 	}
 	far := math.Log(2/delta) / float64(max(1, o.Rows))
-	least, most := 0., v
-	for range 60 {
-		if mid := (least + most) / 2; stat.KullbackLeibler([]float64{v, 1 - v}, []float64{mid, 1 - mid}) > far {
-			least = mid
-		} else {
-			most = mid
-		}
-	}
+	least, _ := certify.Bisect(0, v, 60, func(mean float64) bool {
+		return stat.KullbackLeibler([]float64{v, 1 - v}, []float64{mean, 1 - mean}) > far
+	})
 	part := 1.
 	if o.Bounded != "change" {
 		part = (o.Estimate - o.Point) / o.Logging
