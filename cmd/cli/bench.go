@@ -50,7 +50,7 @@ func benchCommand(lib library.Library) *cobra.Command {
 	bind(fl, &f.Noise, "noise", 0.1)
 	want(fl, "noise", "a number in [0, 0.5)", func() bool { return f.Noise >= 0 && f.Noise < 0.5 })
 	addProbability(fl, &f.Delta, "delta", 0.05)
-	oneOf(fl, &f.Interval, "interval", names(ope.Methods(), methodName)...)
+	oneOf(fl, &f.Interval, "interval", texts(ope.Methods(), methodName)...)
 	bind(fl, &f.model, "reward-model", ope.RewardModels()[0].Name)
 	addTableFormat(fl, &f.format)
 	f.plot.add(fl)

@@ -71,23 +71,18 @@ func described[T any](items []T, text func(T) (name, about string)) string {
 	return b.String()
 }
 
-// names lists the names of items.
-func names[T any](items []T, name func(T) string) (all []string) {
+// texts lists what is said of items.
+func texts[T any](items []T, text func(T) string) (all []string) {
 	for _, x := range items {
-		all = append(all, name(x))
+		all = append(all, text(x))
 	}
 	return all
 }
 
 // listed joins what is said of items, nothing of some.
 func listed[T any](items []T, text func(T) string) string {
-	var texts []string
-	for _, x := range items {
-		if s := text(x); s != "" {
-			texts = append(texts, s)
-		}
-	}
-	return strings.Join(texts, ", ")
+	said := slices.DeleteFunc(texts(items, text), func(s string) bool { return s == "" })
+	return strings.Join(said, ", ")
 }
 
 func noiseNames(lib library.Library) string {

@@ -29,17 +29,6 @@ func namesOf[T any](items []T, of func(T) (name, about string)) nameList {
 	return n
 }
 
-// listedIn takes the names from a sentence that lists them: the first word of each item.
-func listedIn(sentence string) nameList {
-	var n nameList
-	for _, item := range strings.Split(strings.ReplaceAll(sentence, " or ", ", "), ", ") {
-		if words := strings.Fields(item); len(words) > 0 {
-			n.all = append(n.all, words[0])
-		}
-	}
-	return n
-}
-
 func (n nameList) orFile(more ...string) nameList {
 	return nameList{append(slices.Clone(n.all), more...), true}
 }
@@ -55,6 +44,7 @@ func completions(root *cobra.Command, lib library.Library) {
 		return r.Name, r.About
 	})
 	models := namesOf(ope.RewardModels(), func(m ope.RewardModel) (string, string) { return m.Name, m.About })
+	formats, presets := logs.Names()
 	noises := namesOf(lib.Noises, func(n library.Noise) (string, string) { return n.Name(), "" })
 	of := map[string]nameList{
 		"objective": objectives, "objectives": objectives, "weight": weights, "weights": weights,
@@ -64,27 +54,27 @@ func completions(root *cobra.Command, lib library.Library) {
 		"noise":          {all: append([]string{library.Quadrature}, noises.all...)},
 		"bench noise":    {},
 		"policy":         namesOf(lib.Policies, func(p library.Policy) (string, string) { return p.Name, "" }),
-		"train policy":   listedIn("softmax, gaussian, rules"),
+		"train policy":   {all: []string{"softmax", "gaussian", "rules"}},
 		"join policy":    file,
 		"export policy":  file,
-		"input-format":   listedIn(logs.Formats()),
-		"preset":         listedIn(logs.Presets()),
+		"input-format":   {all: formats},
+		"preset":         {all: presets},
 		"logging":        namesOf(bench.Loggings(), func(l bench.Logging) (string, string) { return l.Name, l.About }),
 		"logging-policy": file.orFile("uniform"),
 		"target":         file.orFile("uniform"),
 		"logger":         file,
 		"logged-by":      file,
 		"prior":          file.orFile("zero", "learned"),
-		"lambda":         listedIn("star, authors"),
-		"split":          listedIn("random, group, time"),
-		"scale":          listedIn("max, none, standard"),
-		"schedule":       listedIn("constant, linear"),
-		"dtype":          listedIn("float32, float64"),
-		"dataset":        listedIn("mnist, fashion"),
-		"dates":          listedIn("us, eu"),
-		"missing-reward": listedIn("drop"),
+		"lambda":         {all: []string{"star", "authors"}},
+		"split":          {all: []string{"random", "group", "time"}},
+		"scale":          {all: []string{"max", "none", "standard"}},
+		"schedule":       {all: []string{"constant", "linear"}},
+		"dtype":          {all: []string{"float32", "float64"}},
+		"dataset":        {all: []string{"mnist", "fashion"}},
+		"dates":          {all: []string{"us", "eu"}},
+		"missing-reward": {all: []string{"drop"}},
 		"delimiter":      {all: []string{",", ";", "|"}},
-		"submit":         listedIn("slurm, kubernetes"),
+		"submit":         {all: []string{"slurm", "kubernetes"}},
 	}
 	for _, c := range root.Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) {

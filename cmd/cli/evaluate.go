@@ -107,7 +107,7 @@ func (f *evaluateFlags) addTargets(fl *pflag.FlagSet) {
 	addProbability(fl, &f.o.Delta, "delta", 0.05)
 	addGamma(fl, &f.o.Gamma)
 	bind(fl, &f.o.Seed, "seed", 1)
-	oneOf(fl, &f.o.Interval, "interval", names(ope.Methods(), methodName)...)
+	oneOf(fl, &f.o.Interval, "interval", texts(ope.Methods(), methodName)...)
 	bind(fl, &f.o.MaxWeight, "max-weight", 0)
 	bind(fl, &f.model, "reward-model", "ridge")
 	oneOf(fl, &f.shape, "reward-shape", ope.Shapes()...)
@@ -258,9 +258,7 @@ func (f evaluateFlags) identity(o ope.Options) (string, error) {
 		all = append(all, arg, fmt.Sprintf("%x", sha256.Sum256(text)))
 	}
 	all = append(all, fmt.Sprint(f.o.Seed), strings.Join(f.estimators, ","), f.shape)
-	for _, e := range o.Estimators {
-		all = append(all, e.Name)
-	}
+	all = append(all, texts(o.Estimators, func(e ope.Estimator) string { return e.Name })...)
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(all, "\x00")))), nil
 }
 
@@ -371,12 +369,8 @@ func remarks(log *logs.Log, found inspect.Report) []string {
 	if log.Estimates != nil {
 		notes = append(notes, log.Estimates.String())
 	}
-	var doubts []string
-	for _, d := range found.Against() {
-		doubts = append(doubts, d.Check)
-	}
-	if doubts != nil {
-		notes = append(notes, "the log gives reason for doubt: "+strings.Join(doubts, ", "))
+	if doubts := listed(found.Against(), func(d inspect.Finding) string { return d.Check }); doubts != "" {
+		notes = append(notes, "the log gives reason for doubt: "+doubts)
 	}
 	return notes
 }

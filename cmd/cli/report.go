@@ -181,10 +181,7 @@ func (r *reportFlag) made(cmd *cobra.Command, page *html.Page) {
 			m.Settings = append(m.Settings, html.Fact{Name: f.Name, Value: value})
 		}
 	})
-	var read []string
-	for _, f := range m.Files {
-		read = append(read, filepath.Base(f.Name))
-	}
+	read := texts(m.Files, func(f html.File) string { return filepath.Base(f.Name) })
 	if n := len(read); n > 5 {
 		read = append(read[:4], fmt.Sprintf("%d more files", n-4))
 	}

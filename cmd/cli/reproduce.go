@@ -13,7 +13,7 @@ import (
 )
 
 func reproduceCommand(lib library.Library) *cobra.Command {
-	figures := names(experiment.Figures(), func(f experiment.Figure) string { return f.Name })
+	figures := texts(experiment.Figures(), func(f experiment.Figure) string { return f.Name })
 	f := newGridFlags()
 	cmd, fl := command("reproduce", some("figures"), func(cmd *cobra.Command, args []string) error {
 		grids, left, err := f.figures(cmd, args)

@@ -45,17 +45,25 @@ type Unpack struct {
 // packings lists the endings of packed files, which follow that of the format.
 var packings = []string{"gz", "zst"}
 
-// Formats returns the names of all formats, in a sentence.
-func Formats() string {
-	var names []string
+// Names returns the names of all formats and of all presets: layouts of named fields that are not those of the schema,
+// and formats that have a layout of their own.
+func Names() (all, presets []string) {
+	presets = []string{"obd"}
 	for _, f := range formats {
-		names = append(names, f.name)
+		if all = append(all, f.name); f.row == "" {
+			presets = append(presets, f.name)
+		}
 	}
-	return either(names)
+	return all, presets
 }
 
-// Presets returns the names of all presets with what they are, in a sentence: layouts of named fields that are not
-// those of the schema, and formats that have a layout of their own.
+// Formats returns the names of all formats, in a sentence.
+func Formats() string {
+	all, _ := Names()
+	return either(all)
+}
+
+// Presets returns the names of all presets with what they are, in a sentence.
 func Presets() string {
 	text := "obd (Open Bandit Dataset)"
 	for _, f := range formats {
