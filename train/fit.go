@@ -63,6 +63,7 @@ type Config struct {
 // Epoch reports one pass over the rows.
 type Epoch struct {
 	Stage       string             // of a recipe: what is being learned, such as "prior"
+	Prior       bool               // that is the prior's mean
 	Number      int                // from 1
 	Objective   float64            // mean over the epoch's rows of the minibatches' objectives
 	Terms       []objectives.Term  // their scalar terms, likewise
@@ -117,8 +118,8 @@ func Fit(ctx context.Context, log *logs.Log, c Config) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f.Config.Epoch != nil && !f.Config.Epoch(Epoch{f.stage, number, sums.objective, sums.terms,
-			f.posterior(), f.Represented}) {
+		if f.Config.Epoch != nil && !f.Config.Epoch(Epoch{f.stage, f.stage == learnsPrior, number, sums.objective,
+			sums.terms, f.posterior(), f.Represented}) {
 			f.Stopped = number
 		}
 	}

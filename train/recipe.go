@@ -148,6 +148,9 @@ func learners(log *logs.Log, penalty float64) []learner {
 	return l
 }
 
+// learnsPrior is the stage in which the prior's mean is learned.
+const learnsPrior = "prior"
+
 // candidate learns scores from rows of a log. trial says that they are to be compared alone.
 type candidate struct {
 	name  string
@@ -242,7 +245,7 @@ func choose(ctx context.Context, log *logs.Log, rows, tried []int, all []candida
 			"512 columns, and a fixed list of at most 100 actions without features of theirs")
 	}
 	if len(all) == 1 { // nothing to choose
-		of, err = all[0].learn("prior", rows, false)
+		of, err = all[0].learn(learnsPrior, rows, false)
 		return of, all[0], err
 	}
 	cut := len(tried) * 4 / 5
@@ -270,7 +273,7 @@ func choose(ctx context.Context, log *logs.Log, rows, tried []int, all []candida
 			return nil, best, err
 		}
 	}
-	of, err = best.learn("prior", rows, false)
+	of, err = best.learn(learnsPrior, rows, false)
 	return of, best, err
 }
 

@@ -377,7 +377,7 @@ func (l *learning) recipe(ctx context.Context) error {
 	t, c := &l.out.Training, l.config
 	w := newWatch(l.encoded, l.teaching, l.o.Seed, math.Inf(-1))
 	softmax := w.epoch(policies.Softmax{})
-	c.Epoch = func(p train.Epoch) bool { return !strings.HasSuffix(p.Stage, "prior") || softmax(p) }
+	c.Epoch = func(p train.Epoch) bool { return !p.Prior || softmax(p) }
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
 	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Start: l.start,
 		LayerRate: t.LayerRate, Learners: l.o.Learners}
