@@ -496,6 +496,7 @@ func kinds() []kind {
 		exclusively(exclusiveName+"-quadratic", quadratic),
 		{exclusiveName + "-trees", "gradient boosted trees, of one right action", "",
 			func(t *table) bool { return len(t.y) >= 200 && t.k > 1 && t.k <= 50 }, nil, exclusiveTrees},
+		linearly("waves", "logistic regression on features and waves of all together", waving, waves),
 		{"trees", "gradient boosted trees of each action", "",
 			func(t *table) bool { return len(t.y) >= 40*t.k }, nil, trees},
 		{pooledName, "gradient boosted trees of all actions together", "",

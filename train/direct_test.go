@@ -132,6 +132,10 @@ func TestDirect_LearnsWhatEachKindIsFor(t *testing.T) {
 		{"linear", []string{"linear"}, .67, func(x []float64, a int) float64 { return sigmoid(1.5 * x[a]) }},
 		{"additive", []string{"additive"}, .6, func(x []float64, a int) float64 { return .1 + .8*math.Exp(-4*(x[0]-float64(a-1))*(x[0]-float64(a-1))) }},
 		{"quadratic", []string{"quadratic"}, .65, func(x []float64, a int) float64 { return sigmoid(2 * x[a] * x[(a+1)%3]) }},
+		{"waves", []string{"waves"}, .7, func(x []float64, a int) float64 { // neither of single numbers nor of products
+			r, angle := math.Hypot(x[0], x[1]), math.Atan2(x[1], x[0])
+			return .5 + .4*math.Cos(angle-2*r-2*math.Pi/3*float64(a))
+		}},
 		{"trees", []string{"trees"}, .7, func(x []float64, a int) float64 {
 			if (x[0] > .3) == (x[1] > -.2) == (a == 1) {
 				return .8
@@ -153,7 +157,7 @@ func TestDirect_LearnsWhatEachKindIsFor(t *testing.T) {
 			log := tableLog(2000, 5, 3, 7, c.reward)
 			var components []Component
 			for _, threads := range []int{3, 1} {
-				if threads == 1 && !slices.Contains([]string{"linear", "trees", "exclusive", "exclusive-trees"}, c.name) {
+				if threads == 1 && !slices.Contains([]string{"linear", "waves", "trees", "exclusive", "exclusive-trees"}, c.name) {
 					continue
 				}
 				d := &Direct{Threads: threads}

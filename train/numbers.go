@@ -30,7 +30,6 @@ func numbersOf(log *logs.Log, rows []int) *numbers {
 
 const (
 	averaged    = 5    // numbers of a bin
-	mostWaved   = 64   // features of the context that waves are of, at most
 	fittedWaves = 200  // waves of the regression
 	mostTuned   = 3000 // rows that lengths of waves are chosen on
 )
@@ -63,25 +62,10 @@ func tuneCurves(_ context.Context, t *table, rows []int, p *tuning) (*tuning, er
 		return p, nil
 	}
 	x, y, mean := t.inputs(evenly(rows, mostTuned))
-	w := &regress.Waves{Penalty: 5}
-	place := map[int]int{}
-	for j, s := range t.strata() {
-		if _, has := place[s]; !has {
-			place[s] = len(place)
-			spread := stat.StdDev(mat.Col(nil, j, x), nil)
-			if !(spread > 0) {
-				spread = 1
-			}
-			w.Lengths = append(w.Lengths, 2*spread)
-		}
-		w.Stratum = append(w.Stratum, place[s])
-	}
-	for s := range w.Lengths {
-		w.Lengths[s] *= math.Sqrt(float64(len(w.Lengths) + 1))
-	}
+	w := t.lengths(x, 1)
 	low, high := t.numeric.of.Range()
 	w.Stratum, w.Lengths = append(w.Stratum, len(w.Lengths)), append(w.Lengths, (high-low)/4)
-	return &tuning{waves: w}, w.Tune(x, y, mean*(1-mean))
+	return &tuning{waves: w}, w.Tune(regress.Sample{X: x, Y: y, Noise: mean * (1 - mean)})
 }
 
 func fitCurves(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error) {

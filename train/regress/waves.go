@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -60,16 +61,27 @@ func Columns(x, frequencies *mat.Dense) *mat.Dense {
 	return h
 }
 
-// Tune fits the lengths and the penalty, from those that w has, by maximizing the likelihood of y, of mean 0, with
-// coefficients integrated out. Errors of y have the variance noise. It takes steps whose size the signs of the
-// derivatives say; lengths stay nearer to the first where rows say little.
-func (w *Waves) Tune(x *mat.Dense, y []float64, noise float64) error {
+// Sample is rows that have coefficients of their own.
+type Sample struct {
+	X     *mat.Dense
+	Y     []float64 // of mean 0
+	Noise float64   // variance of the errors of Y
+}
+
+// Tune fits the lengths and the penalty, from those that w has, by maximizing the likelihood of samples with
+// coefficients integrated out. It takes steps whose size the signs of the derivatives say; lengths stay nearer to the
+// first where rows say little.
+func (w *Waves) Tune(samples ...Sample) error {
 	n := len(w.Lengths)
 	first, size, before := slices.Clone(w.Lengths), slices.Repeat([]float64{.3}, n+1), make([]float64, n+1)
 	for range tuningSteps {
-		slope, err := w.slope(x, y, noise)
-		if err != nil {
-			return err
+		slope := make([]float64, n+1)
+		for _, of := range samples {
+			own, err := w.slope(of.X, of.Y, of.Noise)
+			if err != nil {
+				return err
+			}
+			floats.Add(slope, own)
 		}
 		for s, g := range slope {
 			if s < n {

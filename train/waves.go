@@ -1,0 +1,93 @@
+package train
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"opl/policies/features"
+	"opl/train/regress"
+)
+
+const (
+	mostWaved    = 64   // features that waves are of, at most
+	mixedWaves   = 60   // waves of a regression, of which each is two columns
+	tunedBy      = 1000 // rows that lengths are chosen on, for they take time
+	mostByAction = 12   // actions whose rows they are
+	leastTuned   = 20   // rows of such an action
+	leastNoise   = 1e-6 // of rewards that are all alike
+)
+
+// waving reports that waves are of use: rewards may depend on two numbers together.
+func waving(t *table) bool {
+	return t.numeric == nil && len(t.numbers) > 1 && t.x.Width <= mostWaved && t.k <= 50 && len(t.y) >= 200
+}
+
+// waves keeps all features. It adds waves of them, whose lengths are the most likely ones where each action has
+// coefficients of its own.
+func waves(t *table, rows []int) ([]features.Layer, []int) {
+	d, strata := t.x.Width, t.strata()
+	rows = evenly(rows, tunedBy)
+	of := make([][]int, t.k)
+	for _, r := range rows {
+		of[t.action[r]] = append(of[t.action[r]], r)
+	}
+	slices.SortStableFunc(of, func(a, b []int) int { return len(b) - len(a) })
+	w, samples := t.lengths(t.contexts(rows), .5), []regress.Sample{}
+	for _, rows := range of[:min(len(of), mostByAction)] {
+		if len(rows) < leastTuned {
+			break
+		}
+		s := regress.Sample{X: t.contexts(rows)}
+		for _, r := range rows {
+			s.Y = append(s.Y, t.y[r])
+		}
+		mean, variance := stat.MeanVariance(s.Y, nil)
+		floats.AddConst(-mean, s.Y)
+		s.Noise = max(variance, leastNoise)
+		samples = append(samples, s)
+	}
+	if err := w.Tune(samples...); err != nil {
+		return nil, strata
+	}
+	f, waved := w.Frequencies(mixedWaves), features.Layer{Activation: features.Cos}
+	for k := range 2 * mixedWaves {
+		waved.Weights = append(waved.Weights, slices.Clone(f.RawRowView(k%mixedWaves)))
+		waved.Bias = append(waved.Bias, -math.Pi/2*float64(k/mixedWaves)) // a sine is a cosine that comes later
+		strata = append(strata, d)
+	}
+	return []features.Layer{{Branches: &features.Branches{In: d, Chains: [][]features.Layer{nil, {waved}}}}}, strata
+}
+
+// contexts are the features of rows.
+func (t *table) contexts(rows []int) *mat.Dense {
+	x := mat.NewDense(len(rows), t.x.Width, nil)
+	for i, r := range rows {
+		copy(x.RawRowView(i), t.x.Data[r*t.x.Width:(r+1)*t.x.Width])
+	}
+	return x
+}
+
+// lengths are waves of the features x before their lengths are tuned: of each stratum some times its spread, the
+// longer the more strata there are.
+func (t *table) lengths(x *mat.Dense, times float64) *regress.Waves {
+	w, place := &regress.Waves{Penalty: 5}, map[int]int{}
+	for j, s := range t.strata() {
+		if _, has := place[s]; !has {
+			place[s] = len(place)
+			spread := stat.StdDev(mat.Col(nil, j, x), nil)
+			if !(spread > 0) {
+				spread = 1
+			}
+			w.Lengths = append(w.Lengths, 2*times*spread)
+		}
+		w.Stratum = append(w.Stratum, place[s])
+	}
+	for s := range w.Lengths {
+		w.Lengths[s] *= math.Sqrt(float64(len(w.Lengths) + 1))
+	}
+	return w
+}
