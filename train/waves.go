@@ -23,7 +23,7 @@ const (
 
 // waving reports that waves are of use: rewards may depend on two numbers together.
 func waving(t *table) bool {
-	return t.numeric == nil && len(t.numbers) > 1 && t.x.Width <= mostWaved && t.k <= 50 && len(t.y) >= 200
+	return t.numeric == nil && len(t.numbers) > 1 && t.x.Width <= mostWaved && t.k <= 50 && len(t.y) >= max(200, 40*t.k)
 }
 
 // waves keeps all features. It adds waves of them, whose lengths are the most likely ones where each action has
