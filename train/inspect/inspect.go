@@ -621,7 +621,7 @@ func (l *log) reading() {
 	}
 	if one, other, alike := alike(l.Actions); alike {
 		l.add(Finding{Check: "names of actions", Severity: Doubtful,
-			Measured: fmt.Sprintf("actions %q and %q differ by capitals or blanks alone, or by how accents are written", one, other),
+			Measured: fmt.Sprintf("actions %q and %q differ by capitals, blanks or .0 alone, or by how accents are written", one, other),
 			Means:    "one action may be taken for several, each with the propensity of all of them",
 			Do:       "write the name of each action in one way"})
 	}
@@ -632,12 +632,12 @@ func (l *log) reading() {
 		"fewer than 100 rows say little", "log more")
 }
 
-// alike finds names that may be one: they differ by blanks around them, by how letters with accents are written, or by
-// capitals. Short names, and those of more than a thousand, may be identifiers in which capitals count.
+// alike finds names that may be one: they differ by blanks around them, by how letters with accents are written, by .0
+// after a number, or by capitals. Short names, and those of more than a thousand, may be identifiers in which capitals count.
 func alike(names []string) (one, other string, found bool) {
 	seen := map[string]string{}
 	for _, name := range names {
-		key := norm.NFC.String(strings.TrimSpace(name))
+		key := norm.NFC.String(strings.TrimSuffix(strings.TrimSpace(name), ".0"))
 		if len(key) >= 4 && len(names) <= 1000 {
 			key = strings.ToLower(key)
 		}

@@ -263,17 +263,21 @@ func TestInspect_FindsEachDefect(t *testing.T) {
 				in.Action[i] = 0
 			}
 		})},
-		{"blanks", "names of actions", inspect.Doubtful, "capitals or blanks", plain, func(in *logs.Log) {
+		{"blanks", "names of actions", inspect.Doubtful, "capitals, blanks", plain, func(in *logs.Log) {
 			in.Actions = slices.Clone(in.Actions)
 			in.Actions[3] = in.Actions[5] + " "
 		}},
-		{"capitals", "names of actions", inspect.Doubtful, "capitals or blanks", plain, func(in *logs.Log) {
+		{"capitals", "names of actions", inspect.Doubtful, "capitals, blanks", plain, func(in *logs.Log) {
 			in.Actions = slices.Clone(in.Actions)
 			in.Actions[3], in.Actions[5] = "shoe", "Shoe"
 		}},
 		{"accents", "names of actions", inspect.Doubtful, "how accents are written", plain, func(in *logs.Log) {
 			in.Actions = slices.Clone(in.Actions)
 			in.Actions[3], in.Actions[5] = "caf\u00e9", "cafe\u0301"
+		}},
+		{"numbers", "names of actions", inspect.Doubtful, ".0 alone", plain, func(in *logs.Log) {
+			in.Actions = slices.Clone(in.Actions)
+			in.Actions[3], in.Actions[5] = "7", "7.0"
 		}},
 		{"groups", "groups", inspect.Fine, "share a group", plain, func(in *logs.Log) {
 			in.Group = make([]int32, 4000)

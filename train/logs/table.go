@@ -325,17 +325,18 @@ func (b *builder) fieldsOfNames() map[string][]string {
 	return values
 }
 
-// blanks doubts groups that differ by blanks around them.
+// blanks doubts groups that differ by blanks around them, or by .0 after a number, which some programs add.
 func (b *builder) blanks() {
-	odd := ""
+	odd, of := "", ""
 	for name := range b.groups.places {
-		if _, is := b.groups.places[strings.TrimSpace(name)]; is && strings.TrimSpace(name) != name && (odd == "" || name < odd) {
-			odd = name
+		bare := strings.TrimSuffix(strings.TrimSpace(name), ".0")
+		if _, is := b.groups.places[bare]; is && bare != name && (odd == "" || name < odd) {
+			odd, of = name, bare
 		}
 	}
 	if odd != "" {
-		b.Doubts = append(b.Doubts, fmt.Sprintf("column group: %s and %[1]s without blanks are two groups: one may be "+
-			"meant, whose rows depend on one another", quote([]byte(odd))))
+		b.Doubts = append(b.Doubts, fmt.Sprintf("column group: %s and %s are two groups: one may be meant, whose rows depend "+
+			"on one another", quote([]byte(odd)), quote([]byte(of))))
 	}
 }
 
