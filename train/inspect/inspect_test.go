@@ -277,7 +277,7 @@ func TestInspect_FindsEachDefect(t *testing.T) {
 		}},
 		{"numbers", "names of actions", inspect.Doubtful, ".0 alone", plain, func(in *logs.Log) {
 			in.Actions = slices.Clone(in.Actions)
-			in.Actions[3], in.Actions[5] = "7", "7.0"
+			in.Actions[3], in.Actions[5] = "77", "77.0"
 		}},
 		{"groups", "groups", inspect.Fine, "share a group", plain, func(in *logs.Log) {
 			in.Group = make([]int32, 4000)
