@@ -143,8 +143,9 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 		}
 	}
 	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Numbers: log.Numbers,
-		Catalogue: log.Catalogue, Unrewarded: log.Unrewarded > 0 || o.Missing == nil && (f.mature > 0 || log.Missing(r) > 0),
-		RewardMin: f.min, RewardMax: f.max, New: !f.overwrite, Outcomes: r.Outcomes()})
+		Catalogue:  log.Catalogue,
+		Unrewarded: log.Unrewarded > 0 || o.Missing == nil && (f.mature > 0 || log.Missing(r) > 0),
+		RewardMin:  f.min, RewardMax: f.max, New: !f.overwrite, Outcomes: r.Outcomes()})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}

@@ -116,11 +116,14 @@ func sameRange(log *logs.Log, p *policyfile.Policy) error {
 func sameLists(log *logs.Log, p *policyfile.Policy) error {
 	switch spec := provenance.SlotWeights(p.File()); {
 	case spec == "" && log.Lists != nil:
-		return errors.New("the log has lists, and what the policy file promises is about decisions of one action: give --claim")
+		return errors.New("the log has lists, and what the policy file promises is about decisions of one action: " +
+			"give --claim")
 	case spec != "" && log.Lists == nil:
-		return errors.New("the log has decisions of one action, and what the policy file promises is about lists: give --claim")
+		return errors.New("the log has decisions of one action, and what the policy file promises is about lists: " +
+			"give --claim")
 	case log.Lists != nil && log.Lists.SlotWeights != "" && log.Lists.SlotWeights != spec:
-		return fmt.Errorf("what the policy file promises weighs slots by %s: leave --slot-weights out, or give --claim", spec)
+		return fmt.Errorf("what the policy file promises weighs slots by %s: leave --slot-weights out, or give "+
+			"--claim", spec)
 	}
 	return nil
 }

@@ -346,7 +346,8 @@ func (l *log) timeline() {
 	if l.report.From, l.report.To = l.stamp(first), l.stamp(last); l.Time[first] > 30_000e9 && l.Time[last] < 80_000e9 {
 		l.misread("column timestamp: from %s to %s; such numbers are days in Excel, and are read as seconds since 1970",
 			l.report.From, l.report.To)
-	} else if l.n > 1 && max(l.Time[first], -l.Time[first]) < 86400e9 && (l.Time[last] > 1e17 || l.Time[last] == l.Time[first]) {
+	} else if l.n > 1 && max(l.Time[first], -l.Time[first]) < 86400e9 &&
+		(l.Time[last] > 1e17 || l.Time[last] == l.Time[first]) {
 		l.misread("column timestamp: from %s to %s; 0, the beginning of 1970, may stand for no time", l.report.From,
 			l.report.To)
 	}
@@ -621,7 +622,8 @@ func (l *log) reading() {
 	}
 	if one, other, alike := alike(l.Actions); alike {
 		l.add(Finding{Check: "names of actions", Severity: Doubtful,
-			Measured: fmt.Sprintf("actions %q and %q differ by capitals, blanks or .0 alone, or by how accents are written", one, other),
+			Measured: fmt.Sprintf("actions %q and %q differ by capitals, blanks or .0 alone, or by how accents are written",
+				one, other),
 			Means:    "one action may be taken for several, each with the propensity of all of them",
 			Do:       "write the name of each action in one way"})
 	}

@@ -51,8 +51,8 @@ const newestRewards = "newest rewards"
 // alter, or the contexts and propensities of the action must be what they were. v is the least reward, the largest,
 // and the one whose share grew most. Doubtful is what differs at lateLevel, and for one action by more than a fifth.
 // Rows of a group count as far as they tell something new. Without times the order of the file is taken for that of
-// time, unless it is sorted by a column. Fewer than 500 rows are not looked at; of shards, what that of the newest rows finds is said of all.
-// A log that is sound has no such finding.
+// time, unless it is sorted by a column. Fewer than 500 rows are not looked at. What the shard
+// of the newest rows finds is said of all. A log that is sound has no such finding.
 func (l *log) late() {
 	if l.n < 500 {
 		return

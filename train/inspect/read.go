@@ -124,7 +124,8 @@ func (l *log) contextColumns() (all []Column) {
 		}
 	}
 	if one, other, alike := alike(columns); alike {
-		l.misread("columns %q and %q differ by capitals, blanks or .0 alone, or by how accents are written: one column may be taken for two", one, other)
+		l.misread("columns %q and %q differ by capitals, blanks or .0 alone, or by how accents are written: one column may "+
+			"be taken for two", one, other)
 	}
 	return all[:min(len(all), mostColumns)]
 }
