@@ -624,8 +624,8 @@ func (l *log) reading() {
 		l.add(Finding{Check: "names of actions", Severity: Doubtful,
 			Measured: fmt.Sprintf("actions %q and %q differ by capitals, blanks or .0 alone, or by how accents are written",
 				one, other),
-			Means:    "one action may be taken for several, each with the propensity of all of them",
-			Do:       "write the name of each action in one way"})
+			Means: "one action may be taken for several, each with the propensity of all of them",
+			Do:    "write the name of each action in one way"})
 	}
 	for _, n := range l.Notes {
 		l.add(Finding{Check: "reading", Measured: n, Pressing: slices.Contains(l.Pressing, n)})
