@@ -65,7 +65,7 @@ func tuneCurves(_ context.Context, t *table, rows []int, p *tuning) (*tuning, er
 	w := t.lengths(x, 1)
 	low, high := t.numeric.of.Range()
 	w.Stratum, w.Lengths = append(w.Stratum, len(w.Lengths)), append(w.Lengths, (high-low)/4)
-	return &tuning{waves: w}, w.Tune(regress.Sample{X: x, Y: y, Noise: mean * (1 - mean)})
+	return &tuning{waves: w}, w.Tune(25, regress.Sample{X: x, Y: y, Noise: mean * (1 - mean)})
 }
 
 func fitCurves(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error) {

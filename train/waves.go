@@ -14,8 +14,9 @@ import (
 
 const (
 	mostWaved    = 64   // features that waves are of, at most
-	mixedWaves   = 60   // waves of a regression, of which each is two columns
-	tunedBy      = 1000 // rows that lengths are chosen on, for they take time
+	mixedWaves   = 32   // waves of a regression, of which each is two columns
+	tunedBy      = 1000 // rows that lengths are chosen on: of 600 the turns of a spiral are missed
+	tuningSteps  = 15   // of them
 	mostByAction = 12   // actions whose rows they are
 	leastTuned   = 20   // rows of such an action
 	leastNoise   = 1e-6 // of rewards that are all alike
@@ -50,7 +51,7 @@ func waves(t *table, rows []int) ([]features.Layer, []int) {
 		s.Noise = max(variance, leastNoise)
 		samples = append(samples, s)
 	}
-	if err := w.Tune(samples...); err != nil {
+	if err := w.Tune(tuningSteps, samples...); err != nil {
 		return nil, strata
 	}
 	f, waved := w.Frequencies(mixedWaves), features.Layer{Activation: features.Cos}

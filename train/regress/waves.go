@@ -20,8 +20,7 @@ type Waves struct {
 }
 
 const (
-	tunedWaves  = 64 // that lengths are chosen with
-	tuningSteps = 25
+	tunedWaves  = 64  // that lengths are chosen with
 	mostPenalty = 1e5 // beyond which columns say nothing
 )
 
@@ -69,12 +68,12 @@ type Sample struct {
 }
 
 // Tune fits the lengths and the penalty, from those that w has, by maximizing the likelihood of samples with
-// coefficients integrated out. It takes steps whose size the signs of the derivatives say; lengths stay nearer to the
-// first where rows say little.
-func (w *Waves) Tune(samples ...Sample) error {
+// coefficients integrated out. It takes so many steps, whose size the signs of the derivatives say; lengths stay nearer
+// to the first where rows say little.
+func (w *Waves) Tune(steps int, samples ...Sample) error {
 	n := len(w.Lengths)
 	first, size, before := slices.Clone(w.Lengths), slices.Repeat([]float64{.3}, n+1), make([]float64, n+1)
-	for range tuningSteps {
+	for range steps {
 		slope := make([]float64, n+1)
 		for _, of := range samples {
 			own, err := w.slope(of.X, of.Y, of.Noise)
@@ -112,14 +111,15 @@ func (w *Waves) slope(x *mat.Dense, y []float64, noise float64) ([]float64, erro
 	f := w.Frequencies(tunedWaves)
 	h := Columns(x, f)
 	n, d := h.Dims()
-	var a, inverse mat.SymDense
-	a.SymOuterK(1, h.T())
+	var squares, by, times mat.Dense // products of dense matrices are the fast ones
+	squares.Mul(h.T(), h)
+	a, inverse := mat.NewSymDense(d, squares.RawMatrix().Data), mat.SymDense{}
 	for k := range d {
 		a.SetSym(k, k, a.At(k, k)+w.Penalty)
 	}
 	var c mat.Cholesky
 	var mu, fit mat.VecDense
-	if !c.Factorize(&a) {
+	if !c.Factorize(a) {
 		return nil, errors.New("regress: a curvature is not positive definite; are features finite?")
 	}
 	mu.MulVec(h.T(), mat.NewVecDense(n, y))
@@ -131,8 +131,7 @@ func (w *Waves) slope(x *mat.Dense, y []float64, noise float64) ([]float64, erro
 		m := mu.AtVec(k)
 		slope[len(w.Lengths)] += w.Penalty*(inverse.At(k, k)+m*m/noise) - 1
 	}
-	var by, times mat.Dense
-	by.Mul(h, &inverse)
+	by.Mul(h, mat.DenseCopyOf(&inverse))
 	angles := mat.NewDense(n, tunedWaves, nil) // derivatives by fᵀx
 	for i := range n {
 		g, columns, r := by.RawRowView(i), h.RawRowView(i), 2*(y[i]-fit.AtVec(i))/noise

@@ -41,7 +41,7 @@ func TestWaves_TuneFindsLengths(t *testing.T) {
 		y[i] = math.Sin(8*b) + .3*r.NormFloat64()
 	}
 	w := Waves{Stratum: []int{0, 1}, Lengths: []float64{1, 1}, Penalty: 5}
-	if err := w.Tune(Sample{x, y, .09}); err != nil {
+	if err := w.Tune(25, Sample{x, y, .09}); err != nil {
 		t.Fatal(err)
 	}
 	if !(w.Lengths[0] > 4*w.Lengths[1]) {
