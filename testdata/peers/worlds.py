@@ -966,6 +966,216 @@ def three400(rng):
     return sample
 
 
+# The worlds of "Fourteen other worlds".
+
+def spending(rng, mean):
+    """Lognormal amounts up to 500 of those who buy, in units of 500. mean is who buys."""
+    buys = rng.random(len(mean)) < mean
+    amounts = np.minimum(np.exp(3 + .8 * rng.normal(size=len(mean))), 500)
+    return np.where(buys, amounts, 0).round(2) / 500
+
+
+@world()
+def zipnum(rng):
+    """800 postcodes, as numbers, neighbours alike"""
+    codes = np.sort(rng.choice(90000, 800, replace=False)) + 10000
+    effects = np.cumsum(rng.normal(0, .25, (800, 4)), 0)
+    effects -= effects.mean(0)
+    by_a = np.array([1, -1, 0, .5])
+
+    def sample(rng, n):
+        code = rng.integers(0, 800, n)
+        a = rng.normal(size=n)
+        x = {"x_zip": codes[code], "x_a": a, "x_b": rng.normal(size=n)}
+        return pd.DataFrame(x), logistic(-.4 + .5 * effects[code] + .4 * a[:, None] * by_a)
+    return sample
+
+
+@world()
+def sentinel(rng):
+    """-999 for missing numbers"""
+    slopes = rng.normal(0, .7, (6, 4))
+    missing_effects = rng.normal(0, .6, (3, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        missing = rng.random((n, 3)) < .25
+        known, x = z.copy(), z * 10 + 50
+        known[:, :3][missing] = 0
+        x[:, :3][missing] = -999
+        odds = -.4 + known @ slopes + missing @ missing_effects
+        return pd.DataFrame(columns(x.round(1))), logistic(odds)
+    return sample
+
+
+@world()
+def hundredrank(rng):
+    """100 actions of rank three"""
+    actions = rng.normal(0, 1, (3, 100))
+    slopes = rng.normal(0, .7, (6, 3))
+    levels = rng.normal(0, .4, 100)
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        return pd.DataFrame(columns(z)), logistic(-1 + levels + (z @ slopes) @ actions * .6)
+    return sample
+
+
+@world(rewards=spending)
+def shop(rng):
+    """lognormal features and spending"""
+    slopes = rng.normal(0, .7, (8, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        return pd.DataFrame(columns(np.exp(z).round(2))), logistic(-1.5 + z @ slopes)
+    return sample
+
+
+@world()
+def binands(rng):
+    """50 flags, of which pairs matter"""
+    pairs = rng.integers(0, 50, (4, 3, 2))
+    effects = rng.choice([-.18, .18], (4, 3))
+
+    def sample(rng, n):
+        z = (rng.random((n, 50)) < .5) * 1
+        both = z[:, pairs[..., 0]] & z[:, pairs[..., 1]]
+        return pd.DataFrame(columns(z)), np.clip(.45 + (both * effects).sum(2), .03, .97)
+    return sample
+
+
+@world()
+def tencats(rng):
+    """ten categories, two of which interact"""
+    levels = rng.integers(4, 16, 10)
+    effects = [rng.normal(0, .35, (k, 4)) for k in levels]
+    pair = rng.normal(0, .7, (levels[0], levels[1], 4))
+
+    def sample(rng, n):
+        codes = [rng.integers(0, k, n) for k in levels]
+        odds = -.4 + sum(e[c] for e, c in zip(effects, codes)) + pair[codes[0], codes[1]]
+        x = {f"x_c{i}": words("v", c) for i, c in enumerate(codes)}
+        return pd.DataFrame(x), logistic(odds)
+    return sample
+
+
+@world()
+def abtest(rng):
+    """two flags, three actions"""
+    effects = rng.normal(0, .5, (2, 2, 3))
+
+    def sample(rng, n):
+        new, mobile = rng.integers(0, 2, (2, n))
+        x = {"x_new": words("n", new), "x_mobile": mobile}
+        return pd.DataFrame(x), logistic(-.5 + effects[new, mobile])
+    return sample
+
+
+@world()
+def onestep(rng):
+    """one number, a step an action"""
+    at = rng.uniform(-1, 1, 4)
+    values = rng.uniform(.2, .7, (4, 2))
+
+    def sample(rng, n):
+        z = rng.normal(size=n)
+        mean = np.stack([values[a][(z > at[a]) * 1] for a in range(4)], 1)
+        return pd.DataFrame({"x_age": (z * 15 + 45).round()}), mean
+    return sample
+
+
+@world()
+def triple(rng):
+    """a product of three numbers, one of two"""
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        q, r = np.tanh(2 * z[:, 0] * z[:, 1] * z[:, 2]), np.tanh(z[:, 3] * z[:, 4])
+        mean = np.stack([.45 + .25 * q, .45 - .25 * q, .45 + .2 * r, .5 + 0 * q], 1)
+        return pd.DataFrame(columns(z)), mean
+    return sample
+
+
+@world()
+def spiral(rng):
+    """spirals in two numbers"""
+    def sample(rng, n):
+        z = rng.uniform(-3, 3, (n, 2))
+        turn = np.arctan2(z[:, 1], z[:, 0]) - 2 * np.hypot(*z.T)
+        w, v = np.cos(turn), np.sin(turn)
+        x = {**columns(z), "x_n": rng.normal(size=n)}
+        return pd.DataFrame(x), np.stack([.5 + .3 * w, .5 - .3 * w, .5 + .3 * v], 1)
+    return sample
+
+
+@world()
+def pricing(rng):
+    """twelve prices, by income and segment"""
+    price = np.linspace(5, 27, 12)
+    effects = rng.normal(0, .3, 6)
+
+    def sample(rng, n):
+        income = np.exp(rng.normal(10, .6, n))
+        segment = rng.integers(0, 6, n)
+        worth = 14 * (income / np.exp(10))**.5 * np.exp(effects[segment])
+        buys = logistic((worth[:, None] - price) / 3)
+        x = {"x_income": income.round(), "x_seg": words("s", segment),
+             "x_age": rng.integers(18, 80, n)}
+        return pd.DataFrame(x), buys * price / 40
+    return sample
+
+
+@world()
+def ads(rng):
+    """an advertisement: categories, hour, age, visits"""
+    levels = dict(device=3, os=5, browser=8, country=40)
+    effects = {name: rng.normal(0, .35, (k, 5)) for name, k in levels.items()}
+    countries = rng.dirichlet(np.ones(40) * .5)
+    hourly = rng.normal(0, .3, (2, 5))
+    by_age, by_visits = rng.normal(0, .3, 5), rng.normal(0, .2, 5)
+
+    def sample(rng, n):
+        codes = {name: (rng.choice(40, n, p=countries) if name == "country"
+                        else rng.integers(0, k, n)) for name, k in levels.items()}
+        hour = rng.integers(0, 24, n)
+        age = rng.normal(38, 13, n).round()
+        missing = rng.random(n) < .4
+        visits = rng.geometric(.3, n)
+        clock = np.stack([np.cos(2 * np.pi * hour / 24), np.sin(2 * np.pi * hour / 24)], 1)
+        odds = (-2 + sum(effects[name][codes[name]] for name in levels) + clock @ hourly
+                + np.where(missing, 0, (age - 38) / 13)[:, None] * by_age
+                + np.log(visits)[:, None] * by_visits)
+        x = {f"x_{name}": words(name[0], codes[name]) for name in levels}
+        x.update(x_hour=hour, x_age=np.where(missing, np.nan, age), x_sessions=visits)
+        return pd.DataFrame(x), logistic(odds)
+    return sample
+
+
+@world(temperature=3)
+def drifted(rng):
+    """scales of 1 to 10,000, a determined logging policy"""
+    slopes = rng.normal(0, .6, (10, 6))
+    scale = np.array([1, 1, 1, 1, 1, 1, 10, 100, 1000, 1e4])
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 10))
+        return pd.DataFrame(columns(z * scale)), logistic(-.4 + z @ slopes + .5 * np.sin(2 * z[:, :1]))
+    return sample
+
+
+@world()
+def bow(rng):
+    """300 rare words, of which 40 matter"""
+    popularity = np.minimum(.4, 3 / (np.arange(300) + 5))
+    slopes = np.zeros((300, 4))
+    slopes[:40] = rng.normal(0, 1, (40, 4))
+
+    def sample(rng, n):
+        z = (rng.random((n, 300)) < popularity) * 1
+        return pd.DataFrame(columns(z)), logistic(-.5 + (z - popularity) @ slopes)
+    return sample
+
+
 # Worlds in which no feature has an effect.
 
 @world()
