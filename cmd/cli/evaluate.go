@@ -233,12 +233,16 @@ func openTargets(flag string, args []string, log *logs.Log) (targets []ope.Targe
 		if err != nil {
 			return nil, fmt.Errorf("--%s: %w", flag, err)
 		}
+		if flag == "target" && (t.Name == "logging" || t.Name == "what plays") {
+			if strings.HasPrefix(arg, t.Name+"=") {
+				return nil, fmt.Errorf("--target %s: tables call %s what logged the rows; name it otherwise, by NAME=FILE",
+					arg, t.Name)
+			}
+			t.Name = filepath.Base(arg)
+		}
 		if slices.ContainsFunc(targets, func(u ope.Target) bool { return u.Name == t.Name }) {
 			return nil, fmt.Errorf("--%s %s: there is already a %s %s; name it by NAME=%s", flag, arg, flag, t.Name,
 				arg)
-		} else if flag == "target" && (t.Name == "logging" || t.Name == "what plays") {
-			return nil, fmt.Errorf("--target %s: tables call %s what logged the rows; name it otherwise, by NAME=FILE", arg,
-				t.Name)
 		}
 		targets = append(targets, t)
 	}

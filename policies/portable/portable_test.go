@@ -308,8 +308,6 @@ print(json.dumps([r if len(r) > 1 else (r[0], 1) for r in out]))
 const runGo = `package main
 
 import (
-	"errors"
-	"reflect"
 	"encoding/json"
 	"os"
 
