@@ -32,6 +32,7 @@ const (
 	averaged    = 5    // numbers of a bin
 	fittedWaves = 200  // waves of the regression
 	mostTuned   = 3000 // rows that lengths of waves are chosen on
+	tunedSteps  = 25   // of them
 )
 
 // curves learns a logistic regression on waves of the context and the number, whose lengths are the most likely ones.
@@ -65,7 +66,7 @@ func tuneCurves(_ context.Context, t *table, rows []int, p *tuning) (*tuning, er
 	w := t.lengths(x, 1)
 	low, high := t.numeric.of.Range()
 	w.Stratum, w.Lengths = append(w.Stratum, len(w.Lengths)), append(w.Lengths, (high-low)/4)
-	return &tuning{waves: w}, w.Tune(25, regress.Sample{X: x, Y: y, Noise: mean * (1 - mean)})
+	return &tuning{waves: w}, w.Tune(tunedSteps, regress.Sample{X: x, Y: y, Noise: mean * (1 - mean)})
 }
 
 func fitCurves(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error) {
@@ -82,7 +83,7 @@ func fitCurves(ctx context.Context, t *table, rows []int, p *tuning) ([]features
 	if err != nil {
 		return nil, err
 	}
-	return t.waves(f, theta, o.Offset[0]), nil
+	return t.curve(f, theta, o.Offset[0]), nil
 }
 
 // cliffs learns lines of the number that break where rewards fall or rise steeply, in each leaf of a tree of features.
@@ -108,16 +109,12 @@ func cliffs() kind {
 		}}
 }
 
-// waves are the layers of a regression on waves: cosines and sines of the context, of which an action has the means
+// curve is the layers of a regression on waves: cosines and sines of the context, of which an action has the means
 // over its numbers by cos(u + v) = cos u cos v − sin u sin v and its like.
-func (t *table) waves(f *mat.Dense, theta []float64, bias float64) []features.Layer {
+func (t *table) curve(f *mat.Dense, theta []float64, bias float64) []features.Layer {
 	m, d := f.Dims()
 	d--
-	first, last := features.Layer{Activation: features.Cos}, features.Layer{}
-	for k := range 2 * m {
-		first.Weights = append(first.Weights, slices.Clone(f.RawRowView(k % m)[:d]))
-		first.Bias = append(first.Bias, -math.Pi/2*float64(k/m)) // a sine is a cosine that comes later
-	}
+	first, last := cosines(f, d), features.Layer{}
 	unit := 1 / math.Sqrt(float64(m))
 	for a := range t.k {
 		row, at := make([]float64, 2*m), t.numeric.within(a)

@@ -64,7 +64,7 @@ func TestWaves_ActionsHaveTheirMean(t *testing.T) {
 	n.of.Atoms = []float64{1.2}
 	x := &table{k: 3, numeric: n}
 	f, theta := mat.NewDense(2, 2, []float64{.3, 1, -.7, 2}), []float64{1, 2, 3, 4}
-	net := features.NewNet(x.waves(f, theta, .5))
+	net := features.NewNet(x.curve(f, theta, .5))
 	got := make([]float64, 3)
 	net.Apply(got, []float64{.9}, make([]float64, net.Scratch()))
 	for a, s := range got {

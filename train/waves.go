@@ -51,16 +51,23 @@ func waves(t *table, rows []int) ([]features.Layer, []int) {
 		s.Noise = max(variance, leastNoise)
 		samples = append(samples, s)
 	}
-	if err := w.Tune(tuningSteps, samples...); err != nil {
+	if err := w.Tune(tuningSteps, samples...); err != nil { // features alone
 		return nil, strata
 	}
-	f, waved := w.Frequencies(mixedWaves), features.Layer{Activation: features.Cos}
-	for k := range 2 * mixedWaves {
-		waved.Weights = append(waved.Weights, slices.Clone(f.RawRowView(k%mixedWaves)))
-		waved.Bias = append(waved.Bias, -math.Pi/2*float64(k/mixedWaves)) // a sine is a cosine that comes later
-		strata = append(strata, d)
-	}
+	waved := cosines(w.Frequencies(mixedWaves), d)
+	strata = append(strata, slices.Repeat([]int{d}, 2*mixedWaves)...)
 	return []features.Layer{{Branches: &features.Branches{In: d, Chains: [][]features.Layer{nil, {waved}}}}}, strata
+}
+
+// cosines gives the cosines, and after them the sines, of the first d inputs of frequencies.
+func cosines(f *mat.Dense, d int) features.Layer {
+	m, _ := f.Dims()
+	l := features.Layer{Activation: features.Cos}
+	for k := range 2 * m {
+		l.Weights = append(l.Weights, slices.Clone(f.RawRowView(k % m)[:d]))
+		l.Bias = append(l.Bias, -math.Pi/2*float64(k/m)) // a sine is a cosine that comes later
+	}
+	return l
 }
 
 // contexts are the features of rows.
@@ -72,8 +79,8 @@ func (t *table) contexts(rows []int) *mat.Dense {
 	return x
 }
 
-// lengths are waves of the features x before their lengths are tuned: of each stratum some times its spread, the
-// longer the more strata there are.
+// lengths gives waves of the features x their first lengths, which [regress.Waves.Tune] changes: some times the spread
+// of a stratum, and longer where there are more strata.
 func (t *table) lengths(x *mat.Dense, times float64) *regress.Waves {
 	w, place := &regress.Waves{Penalty: 5}, map[int]int{}
 	for j, s := range t.strata() {

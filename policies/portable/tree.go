@@ -212,7 +212,7 @@ func (b *builder) split(e *features.Encoder, j int, cut float64, known facts, le
 		return &Node{}
 	}
 	at := place{e, j, cut}
-	if _, known := b.cuts[at]; !known {
+	if _, done := b.cuts[at]; !done {
 		b.cuts[at] = fewest(e, j, cut)
 	}
 	return ask(Condition{Column: e.Names[j], AtMost: b.cuts[at], OrMissing: e.Number(j, math.NaN()) <= cut},

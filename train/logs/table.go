@@ -330,7 +330,10 @@ func (b *builder) blanks() {
 	odd, of := "", ""
 	for name := range b.groups.places {
 		bare := strings.TrimSuffix(strings.TrimSpace(name), ".0")
-		if _, is := b.groups.places[bare]; is && bare != name && (odd == "" || name < odd) {
+		if bare == name || odd != "" && odd < name {
+			continue
+		}
+		if _, is := b.groups.places[bare]; is {
 			odd, of = name, bare
 		}
 	}
