@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"opl/policies/wholefile"
 	"opl/train"
 	"opl/train/library"
 )
@@ -67,9 +68,13 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	}
 	root.SetArgs(args)
 	flags := flagsOf(root.Commands())
-	root.SetOut(flagWriter(stdout, flags))
+	out := flagWriter(stdout, flags)
+	root.SetOut(out)
 	root.SetErr(flagWriter(stderr, flags))
 	err := root.ExecuteContext(context.WithValue(ctx, argsKey{}, args))
+	if out.failed != nil { // whatever the command did, nobody has read it
+		err = out.failed
+	}
 	var status exitStatus
 	switch {
 	case err == nil:
@@ -271,8 +276,8 @@ func kept(flag, path string, err error) error {
 	return err
 }
 
-// writable refuses, before the work, a file that cannot be written: its folder is missing, it is a folder, or
-// the command reads it. An empty name is no file, and fine.
+// writable refuses, before the work, a file that cannot be written: its folder is missing or cannot be written,
+// it is a folder, or the command reads it. An empty name is no file, and fine.
 func writable(flag, path string, read ...string) error {
 	if path == "" {
 		return nil
@@ -285,19 +290,21 @@ func writable(flag, path string, read ...string) error {
 		return wrong("there is no such folder")
 	}
 	to, err := os.Stat(path)
-	if err != nil {
-		return nil
-	}
-	if to.IsDir() {
+	switch {
+	case err != nil: // none yet
+	case to.IsDir():
 		return wrong("a folder, want a file")
-	}
-	if !to.Mode().IsRegular() {
+	case !to.Mode().IsRegular():
 		return wrong("a pipe or a device, want a file")
 	}
 	for _, name := range read {
-		if from, err := os.Stat(name); err == nil && os.SameFile(from, to) {
+		if from, e := os.Stat(name); e == nil && err == nil && os.SameFile(from, to) {
 			return wrong("it would be written over what is read")
 		}
 	}
-	return nil
+	f, err := wholefile.Create(path, 0)
+	if err != nil {
+		return fmt.Errorf("--%s %w", flag, err)
+	}
+	return f.Abort()
 }

@@ -43,25 +43,27 @@ func (names flagText) of(s string) string {
 // rewriter changes each text before it is written. What it changes must be written at once.
 type rewriter struct {
 	io.Writer
-	text func(string) string
+	text   func(string) string
+	failed error // the last that a write met
 }
 
-func (w rewriter) Write(b []byte) (int, error) {
+func (w *rewriter) Write(b []byte) (int, error) {
 	if _, err := io.WriteString(w.Writer, w.text(string(b))); err != nil {
+		w.failed = err
 		return 0, err
 	}
 	return len(b), nil
 }
 
 // Unwrap returns the writer below, which may be a terminal.
-func (w rewriter) Unwrap() io.Writer { return w.Writer }
+func (w *rewriter) Unwrap() io.Writer { return w.Writer }
 
 // flagWriter writes flags in place of the settings that libraries name, and nothing that a terminal obeys.
-func flagWriter(to io.Writer, names flagText) io.Writer {
+func flagWriter(to io.Writer, names flagText) *rewriter {
 	if terminal(to) == nil {
-		return rewriter{to, names.of}
+		return &rewriter{Writer: to, text: names.of}
 	}
-	return rewriter{to, func(text string) string { return visible(names.of(text)) }}
+	return &rewriter{Writer: to, text: func(text string) string { return visible(names.of(text)) }}
 }
 
 // visible escapes control characters other than line ends and tabs, and those that turn the direction of text. Names in

@@ -61,8 +61,8 @@ func (r *remote) from(url string) (string, error) {
 		return "", err
 	}
 	r.mirrors[url] = m
-	r.cmd.SetOut(rewriter{r.out, r.names})
-	r.cmd.SetErr(rewriter{r.stderr, r.names})
+	r.cmd.SetOut(&rewriter{Writer: r.out, text: r.names})
+	r.cmd.SetErr(&rewriter{Writer: r.stderr, text: r.names})
 	return m.Dir, nil
 }
 

@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
 // unnamed makes a file in a folder that has no name until link gives it one.
-func unnamed(folder string, mode fs.FileMode) (*os.File, error) {
-	fd, err := unix.Open(folder, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(mode.Perm()))
+func unnamed(path string, mode fs.FileMode) (*os.File, error) {
+	fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(mode.Perm()))
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: folder, Err: err}
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	f := os.NewFile(uintptr(fd), folder)
+	f := os.NewFile(uintptr(fd), path)
 	if _, err := os.Stat(place(f)); err != nil { // no /proc: it could never get a name
 		f.Close()
 		return nil, err

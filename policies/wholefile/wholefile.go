@@ -45,9 +45,12 @@ func Create(path string, mode fs.FileMode) (*File, error) {
 	clean(path)
 	f := &File{path: path}
 	var err error
-	if f.File, err = unnamed(filepath.Dir(path), mode|keep); err != nil {
+	if f.File, err = unnamed(path, mode|keep); err != nil {
 		f.named = true
 		f.File, err = os.OpenFile(temporary(path), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode|keep)
+		if at := (*fs.PathError)(nil); errors.As(err, &at) {
+			at.Path = path
+		}
 	}
 	if err == nil && keep != 0 {
 		if err = f.Chmod(keep); err != nil {

@@ -611,7 +611,7 @@ func (b *builder) press(format string, args ...any) {
 func (b *builder) finish() (names []string, err error) {
 	for _, s := range b.spills() {
 		if err := s.flush(); err != nil {
-			return nil, fmt.Errorf("%s: no room for the cache: %w", b.path, err)
+			return nil, b.unwritten(err)
 		}
 	}
 	names, number, props, err := b.decide()

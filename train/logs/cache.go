@@ -138,7 +138,7 @@ func (b *builder) beginCache(paths []string, dir string, mode fs.FileMode) (err 
 		}
 		f, err := temporary(dir)
 		if err != nil {
-			return fmt.Errorf("%s: the cache cannot be written: %w", b.path, errors.Join(failed, err))
+			return b.unwritten(errors.Join(failed, err))
 		}
 		b.own, b.abandon = f.File, f.Close
 	}
@@ -151,7 +151,7 @@ func (b *builder) beginCache(paths []string, dir string, mode fs.FileMode) (err 
 }
 
 func (b *builder) unwritten(err error) error {
-	return fmt.Errorf("%s: the cache cannot be written: %w", cmp.Or(b.o.Cache, b.path), err)
+	return fmt.Errorf("%s: the cache cannot be written, setting cache puts it elsewhere: %w", cmp.Or(b.o.Cache, b.path), err)
 }
 
 // seal writes what comes after the values of contexts; of the header h, the part that the builder does not know.
