@@ -513,6 +513,8 @@ type expansion func(t *table, rows []int) (layers []features.Layer, strata []int
 // each: s_a(x) = h(x)ᵀ(θ_0 + θ_a) + b_0 + b_a.
 func linearly(name, about string, fits func(*table) bool, expand expansion) kind {
 	hierarchy := func(t *table, rows []int, before []features.Layer) (*regress.Hierarchy, []float64, error) {
+		rows = slices.Clone(rows)
+		slices.SortStableFunc(rows, func(i, j int) int { return int(t.action[i] - t.action[j]) })
 		h, at, err := t.expand(before, rows)
 		if err != nil {
 			return nil, nil, err

@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"opl/graph/kernel/simd"
 )
 
 // Hierarchy is a logistic regression whose coefficients are a part that all groups share and one of each group,
@@ -41,6 +46,7 @@ const (
 	mostScale       = 10
 	leastDispersion = .01 // of rewards without noise
 	freeScale       = 30  // of the shared intercept
+	near            = .01 // how far a coefficient may be from its mode, in about its standard deviations
 	mostBlock       = 64  // columns of a stratum, beyond which each is taken as if it were alone
 	// products of numbers that the curvature of all columns together may take. Without it columns that go together,
 	// such as the pixels of an image, are shrunk too much.
@@ -145,7 +151,7 @@ func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []floa
 	mean := (floats.Sum(y) + 1) / (float64(n) + 2)
 	d := (1 + h.Groups) * m
 	o := Options{Iterations: iterations, Threads: h.Threads, Penalties: make([]float64, d),
-		Units: make([]float64, d), Start: start}
+		Units: make([]float64, d), Start: start, Tolerance: near / float64(n)}
 	l0, l1 := s.precisions()
 	for j := range d {
 		penalty, rows := l0[j%m], 1.
@@ -158,7 +164,48 @@ func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []floa
 		o.Start = make([]float64, d)
 		o.Start[m-1] = math.Log(mean / (1 - mean))
 	}
-	return Logistic(ctx, &Grouped{Shared: h.X, Own: h.X, Group: h.Group, Groups: h.Groups}, y, o)
+	return Logistic(ctx, &nested{Hierarchy: h}, y, o)
+}
+
+// nested is the design of a hierarchy, x_iᵀ(θ_0 + θ_{g_i}). Rows of a group that lie together are taken together.
+type nested struct {
+	*Hierarchy
+	buffers sync.Pool
+}
+
+func (h *nested) Len() int { return h.X.Len() }
+func (h *nested) Dim() int { return (1 + h.Groups) * h.X.Width }
+
+// Pass implements [Design].
+func (h *nested) Pass(grad, theta, scores []float64, k, from, to int, loss func()) {
+	m := h.X.Width
+	buffer, _ := h.buffers.Get().(*blas64.Vector)
+	if buffer == nil {
+		buffer = &blas64.Vector{N: m, Inc: 1, Data: make([]float64, m)}
+	}
+	defer h.buffers.Put(buffer)
+	each := func(work func(group int, x blas64.General, z []float64)) {
+		for i := from; i < to; {
+			end := i + 1
+			for end < to && h.Group[end] == h.Group[i] {
+				end++
+			}
+			x := blas64.General{Rows: end - i, Cols: m, Stride: m, Data: h.X.Data[i*m : end*m]}
+			work((1+int(h.Group[i]))*m, x, scores[i-from:end-from])
+			i = end
+		}
+	}
+	each(func(group int, x blas64.General, z []float64) {
+		floats.AddTo(buffer.Data, theta[:m], theta[group:group+m])
+		blas64.Gemv(blas.NoTrans, 1, x, *buffer, 0, blas64.Vector{N: len(z), Inc: 1, Data: z})
+	})
+	loss()
+	each(func(group int, x blas64.General, z []float64) {
+		clear(buffer.Data)
+		simd.AddRowsTimes(buffer.Data, x.Data, z)
+		floats.Add(grad[:m], buffer.Data)
+		floats.Add(grad[group:group+m], buffer.Data)
+	})
 }
 
 // variances are the posterior variances of shared coefficients, and those of the groups, summed by column; where
@@ -250,19 +297,30 @@ func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64
 // covariance is (Σ_i w_i x_i x_iᵀ + Λ)⁻¹ over some rows and columns.
 func (h *Hierarchy) covariance(rows, columns []int, weight []float64,
 	precision func(column int) float64) (*mat.SymDense, error) {
-	x := mat.NewDense(max(1, len(rows)), len(columns), nil)
-	for k, i := range rows {
-		root, from, to := math.Sqrt(weight[i]), h.X.row(i), x.RawRowView(k)
-		for j, c := range columns {
-			to[j] = root * from[c]
+	m := len(columns)
+	wide := (m + 3) &^ 3 // which kernels take whole
+	x, column := make([]float64, passRows*wide), make([]float64, passRows)
+	curved := make([]float64, m*wide)
+	for some := range slices.Chunk(rows, passRows) { // which the second cache has
+		for k, i := range some {
+			from, to := h.X.row(i), x[k*wide:]
+			for j, c := range columns {
+				to[j] = from[c]
+			}
+		}
+		for j := range m {
+			for k, i := range some {
+				column[k] = weight[i] * x[k*wide+j]
+			}
+			simd.AddRowsTimes(curved[j*wide:(j+1)*wide], x[:len(some)*wide], column[:len(some)])
 		}
 	}
-	var curved mat.SymDense
-	curved.SymOuterK(1, x.T())
 	for j, c := range columns {
-		curved.SetSym(j, j, curved.At(j, j)+precision(c))
+		curved[j*wide+j] += precision(c)
 	}
-	return inverse(&curved)
+	sym := &mat.SymDense{}
+	sym.SetRawSymmetric(blas64.Symmetric{Uplo: blas.Upper, N: m, Stride: wide, Data: curved})
+	return inverse(sym)
 }
 
 // diagonal sets the variances of a column as if it were alone.

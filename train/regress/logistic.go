@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	tolerance = 1e-9 // of partial derivatives of the mean loss
-
+	tolerance  = 1e-9 // of partial derivatives of the mean loss, without one of the caller's
 	iterations = 200  // without a limit of the caller's
 	BlockRows  = 256  // that are read together
 	passRows   = 64   // whose scores are computed together; the second cache has them until they add to the gradient
@@ -32,6 +31,7 @@ type Options struct {
 	Penalties  []float64
 	Start      []float64 // θ to begin with; nil: 0
 	Units      []float64 // [k×Dim], > 0, in which coefficients are searched for: near 1/√curvature it takes fewer iterations; nil: 1
+	Tolerance  float64   // of partial derivatives of the mean loss, in units; 0: 1e-9
 	Iterations int       // at most; 0: 200
 	Threads    int       // 0: 1
 }
@@ -225,9 +225,12 @@ func minimize(ctx context.Context, x Design, k int, all []block, o Options, loss
 	for thread := range f.scores {
 		f.scores[thread] = make([]float64, widest*k)
 	}
+	if f.o.Tolerance == 0 {
+		f.o.Tolerance = tolerance
+	}
 	f.compute(start)
 	least := f.value
-	if floats.Norm(f.grad, math.Inf(1)) <= tolerance {
+	if floats.Norm(f.grad, math.Inf(1)) <= f.o.Tolerance {
 		return slices.Clone(f.theta), ctx.Err()
 	}
 	visit := func(at []float64) {
@@ -243,7 +246,7 @@ func minimize(ctx context.Context, x Design, k int, all []block, o Options, loss
 		Func:   func(at []float64) float64 { visit(at); return f.value },
 		Grad:   func(grad, at []float64) { visit(at); copy(grad, f.grad) },
 		Status: func() (optimize.Status, error) { return optimize.NotTerminated, ctx.Err() },
-	}, start, &optimize.Settings{GradientThreshold: tolerance, MajorIterations: limit},
+	}, start, &optimize.Settings{GradientThreshold: f.o.Tolerance, MajorIterations: limit},
 		&optimize.LBFGS{Linesearcher: &search{}})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
