@@ -175,7 +175,11 @@ func (d *decoder) flatten(b *builder, column string, name []byte, depth int) err
 	case err != nil || form == 'n' || len(s) == 0:
 		return err
 	case form != '0':
-		return b.named(column, append(append(name, '='), s...), true, 1)
+		name, err := categoryName(column, name, s)
+		if err != nil {
+			return err
+		}
+		return b.named(column, name, true, 1)
 	}
 	v, err := numberIn(column, s)
 	if err != nil {

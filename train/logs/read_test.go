@@ -205,6 +205,8 @@ func TestOpen_SaysWhatIsWrongAndWhere(t *testing.T) {
 		{"vw two", "l.vw", "1:0:0.5 2:0:0.5 | a\n", "two actions have a cost"},
 		{"vw zero", "l.vw", "0:0:0.5 | a\n", "actions are numbers from 1"},
 		{"vw name", "l.vw", "1:0:0.5 | :2\n", "column context: a value without a name"},
+		{"category", "l.jsonl", "{\"action\":0,\"reward\":1,\"context\":{\"k=a\":\"b\"}}\n", "column context: the values of \"k=a\" are names"},
+		{"category", "l.csv", "action,reward,x_k=a\n0,1,b\n", "column x_k=a: the values of \"x_k=a\" are names"},
 		{"name", "l.jsonl", "{\"action\":0,\"reward\":1,\"context\":{\"\":1}}\n", "column context: a value without a name"},
 		{"vw value", "l.vw", "1:0:0.5 | a:b\n", "the value of \"a:b\""},
 		{"vw many", "l.vw", "16777215:0:0.5 | a\n1:0:0.5 | a\n", "actions are numbered up to 16777215 in 2 rows"},

@@ -792,7 +792,10 @@ func (t *table) context(b *builder, c *column, s []byte, v float64, isNumber, ty
 	if !ok {
 		_, known.numeric = parseNumber(s)
 		if !b.typesOnly {
-			name := append(append([]byte(c.as), '='), s...)
+			name, err := categoryName(c.name, []byte(c.as), s)
+			if err != nil {
+				return err
+			}
 			id, err := b.name(name, true)
 			if err != nil {
 				return err

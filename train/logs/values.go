@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"math"
 	"slices"
 
@@ -157,6 +158,15 @@ func (g *bag) content() (sum sums) {
 		sum.add(g.nameHash[name], g.vals[i])
 	}
 	return sum
+}
+
+// categoryName is name=value, whose first = ends the name.
+func categoryName(column string, name, value []byte) ([]byte, error) {
+	if bytes.IndexByte(name, '=') >= 0 {
+		return nil, bad(column, "the values of %s are names, and = in its own would end it: call it otherwise, by "+
+			"setting columns or in the file", quote(name))
+	}
+	return append(append(name, '='), value...), nil
 }
 
 // name returns the number of a name.
