@@ -3,8 +3,8 @@
 // policies are learned by package train.
 //
 // All logistic regressions share one minimizer, L-BFGS of gonum/optimize, and one stopping rule:
-// a fit ends where no partial derivative of the mean loss exceeds 1e-9, where the loss no longer
-// falls in its last digits, or after [Options.Iterations]. A fit that ends early is a valid, less exact
+// a fit ends where no partial derivative of the mean loss exceeds [Options.Tolerance], where the loss no
+// longer falls in its last digits, or after [Options.Iterations]. A fit that ends early is a valid, less exact
 // regression. An error
 // means that there is no fit: the input was refused, the context was cancelled, or the loss is not finite.
 //

@@ -24,7 +24,7 @@ import (
 // [Hierarchy.Scales]). So columns that tell nothing shrink to nothing, and each group borrows from the others as much
 // as they are alike.
 type Hierarchy struct {
-	X       Matrix  // the last column is 1; its shared coefficient is free
+	X       Matrix  // without a stride; the last column is 1, whose shared coefficient is free
 	Group   []int32 // of each row
 	Groups  int     // number of groups
 	Stratum []int   // of each column, from 0 on
@@ -147,6 +147,10 @@ func (h *Hierarchy) Fit(ctx context.Context, y []float64, s Scales) ([]float64, 
 func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []float64,
 	iterations int) ([]float64, error) {
 	m, n := h.X.Width, h.X.Len()
+	if h.X.stride() != m || len(h.Group) != n {
+		return nil, fmt.Errorf("regress: rows of %d columns with a stride of %d, %d groups of %d rows: want no stride, "+
+			"and a group of each row", m, h.X.stride(), len(h.Group), n)
+	}
 	square := h.X.squares()
 	mean := (floats.Sum(y) + 1) / (float64(n) + 2)
 	d := (1 + h.Groups) * m

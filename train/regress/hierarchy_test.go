@@ -4,8 +4,10 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -174,5 +176,23 @@ func variances(t *testing.T, groups int) {
 		if math.Abs(alone[j]/exact[j]-1) > .2 || math.Abs(aloneOwn[j]/exactOwn[j]-1) > .2 {
 			t.Errorf("column %d by the diagonal: %v and %v, want about %v and %v", j, alone[j], aloneOwn[j], exact[j], exactOwn[j])
 		}
+	}
+}
+
+// Scores and gradients are those of a design whose rows have their coefficients one by one.
+func TestHierarchy_TakesRowsOfAGroupTogether(t *testing.T) {
+	h, y := drawn(3, 130, 5, [][2]float64{{1, .5}, {1, 1}, {0, 1}, {1, 0}, {1, 1}})
+	slices.Sort(h.Group[:65]) // together, and apart
+	m := h.X.Width
+	var thetas [2][]float64
+	for i, x := range []Design{&nested{Hierarchy: h}, &Grouped{Shared: h.X, Own: h.X, Group: h.Group, Groups: 5}} {
+		theta, err := Logistic(t.Context(), x, y, Options{Penalties: []float64{1}})
+		if err != nil || len(theta) != 6*m {
+			t.Fatal(len(theta), err)
+		}
+		thetas[i] = theta
+	}
+	if d := floats.Distance(thetas[0], thetas[1], math.Inf(1)); d > 1e-6 {
+		t.Errorf("%v apart", d)
 	}
 }
