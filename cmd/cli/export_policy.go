@@ -29,7 +29,11 @@ func exportPolicyCommand() *cobra.Command {
 			return fmt.Errorf("--as %s: %w", as, err)
 		}
 		if out == "" {
-			_, err = b.WriteTo(cmd.OutOrStdout())
+			out := cmd.OutOrStdout()
+			if w, ok := out.(*rewriter); ok { // names of columns are no settings
+				out = flagWriter(w.Writer, nil)
+			}
+			_, err = b.WriteTo(out)
 			return err
 		}
 		return wholefile.Write(out, 0, func(to *os.File) error {

@@ -15,8 +15,9 @@ import (
 	"opl/train/report/table"
 )
 
-// settingText finds the settings that libraries name, also where a line breaks between "setting" and the name.
-var settingText = regexp.MustCompile(`(?: ?\bsetting(\s*\n\s*)|\bsetting )([a-z][a-z0-9]*(?:-[a-z0-9]+)*)`)
+// settingText finds the settings that libraries name, also where a line breaks between "setting" and the name. What is
+// in quotes alone is a name of the log's.
+var settingText = regexp.MustCompile(`("?)(?: ?\bsetting(\s*\n\s*)|\bsetting )([a-z][a-z0-9]*(?:-[a-z0-9]+)*)("?)`)
 
 // flagText turns "setting NAME", as libraries say, into --NAME where that is a flag.
 type flagText map[string]bool
@@ -33,10 +34,10 @@ func flagsOf(commands []*cobra.Command) flagText {
 func (names flagText) of(s string) string {
 	return settingText.ReplaceAllStringFunc(s, func(found string) string {
 		m := settingText.FindStringSubmatch(found)
-		if !names[m[2]] {
+		if !names[m[3]] || m[1]+m[4] == `""` {
 			return found
 		}
-		return m[1] + "--" + m[2]
+		return m[1] + m[2] + "--" + m[3] + m[4]
 	})
 }
 

@@ -14,6 +14,7 @@ func TestFlagWriter_PrintsSettingsAsFlags(t *testing.T) {
 		"see setting reward-max 2, setting actions: x": "see --reward-max 2, --actions: x",
 		"give setting\n      reward-max here":          "give\n      --reward-max here",
 		"setting up, resetting actions":                "setting up, resetting actions",
+		`"setting actions": "setting reward-max 2"`:    `"setting actions": "--reward-max 2"`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			b.Reset()

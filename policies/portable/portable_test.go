@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -408,6 +409,17 @@ func TestSQL_NumbersStayWithinNarrowBins(t *testing.T) {
 		if got, want := tree.sqlNumber(step{a, 0, .5, .5}, "u"), []string{"1e+16 + (u - 0) * 0", "1.0000000000000002e+16 + (u - 0) * "}[a]; !strings.HasPrefix(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}
+	}
+}
+
+// A column of draws that the policy reads, too, would be no draw.
+func TestSQL_RefusesDrawsFromAColumnThatIsRead(t *testing.T) {
+	tree, err := New(drawn(t, 3, 2, .1, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Write(io.Discard, "sql", "X_AGE"); err == nil || !strings.Contains(err.Error(), "reads a column") {
+		t.Error(err)
 	}
 }
 

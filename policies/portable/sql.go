@@ -8,8 +8,15 @@ import (
 // sql is a select list in standard SQL: the action, and its propensity if actions are drawn. Names are quoted;
 // numbers that are missing are NULL.
 func (t *Tree) sql(b *strings.Builder, draw string) error {
-	columns := []string{draw}
-	t.Root.each(func(n *Node) { columns = append(append(columns, n.Condition.Column), n.Condition.In...) })
+	columns, read := []string{draw}, false
+	t.Root.each(func(n *Node) {
+		columns = append(append(columns, n.Condition.Column), n.Condition.In...)
+		read = read || strings.EqualFold(n.Condition.Column, draw) // SQL may take both for one
+	})
+	if read && (t.Random() || t.Numbers != nil) {
+		return fmt.Errorf("the policy reads a column %q, and setting draw has the same name: name the column of draws "+
+			"otherwise", draw)
+	}
 	for _, s := range append(columns, t.Actions...) {
 		if strings.IndexByte(s, 0) >= 0 {
 			return fmt.Errorf("the name %q has a byte 0, which SQL cannot hold", s)
