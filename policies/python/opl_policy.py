@@ -27,6 +27,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 import ssl
 import urllib.error
 import urllib.parse
@@ -635,7 +636,10 @@ class _Names:
         self.names = list(dict.fromkeys(name for e in encoders for name in e.names))
         self.place = {name: j for j, name in enumerate(self.names)}
         self.columns = {name.split("=", 1)[0] for name in self.names if name.find("=") > 0}
-        self.alias = {}
+        self.numbers, self.alias = {}, {}  # categories whose names are numbers
+        for name, (column, _, v) in [(name, name.partition("=")) for name in self.names]:
+            if column and _NUMERAL.fullmatch(v) and abs(float(v)) < 2 ** 53:
+                self.numbers.setdefault((column, float(v)), self.place[name])
         for short, name in [(n[2:], n) for n in list(self.place) + list(self.columns) if n.startswith("x_")] + [(c, n) for n, c in dict(kept).items()]:
             if short and not self.knows(short) and self.knows(name):
                 self.alias[short] = name
@@ -644,6 +648,11 @@ class _Names:
 
     def knows(self, name):
         return name in self.place or name in self.columns
+
+    def category(self, column, v, what):
+        """The place of the category that a value names, by its text or else by the number, or None."""
+        j = self.place.get(column + "=" + _category(v, what))
+        return self.numbers.get((column, v)) if j is None and type(v) in (int, float) else j
 
     def vector(self, context, what, without=()):
         """Raw values of one context."""
@@ -662,7 +671,7 @@ class _Names:
             if v is None or isinstance(v, str) and v == "":
                 continue
             number = name in self.place and not isinstance(v, str)
-            j = self.place[name] if number else self.place.get(name + "=" + _category(v, what + "." + name))
+            j = self.place[name] if number else self.category(name, v, what + "." + name)
             if number or isinstance(v, (float, np.floating)):
                 try:
                     v = float(v)
@@ -725,22 +734,23 @@ class _Names:
                 x[j] = np.where(np.isnan(v), self.none, v)
             elif name.find("=") > 0 and column in found:
                 if column not in text:
-                    kinds, text[column] = np.unique(np.array(["" if v is None or v != v else _category(v, column) for v in found[column].tolist()], dtype=str), return_inverse=True)
-                    text[column] = {k: text[column] == i for i, k in enumerate(kinds)}
-                x[j] = np.where(text[column].get(name[len(column) + 1:], False), 1, self.none)
+                    at = (None if v is None or v != v else self.category(column, v, column) for v in found[column].tolist())
+                    text[column] = np.array([-1 if i is None else i for i in at])
+                x[j] = np.where(text[column] == j, 1, self.none)
             elif not missing_as_zero:
                 raise Error("columns: no %s, which the policy reads; missing_as_zero=True goes on as if it were 0" % column)
         return x
 
 
+_NUMERAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+
+
 def _category(v, what):
-    """The category that a value names."""
+    """The category that a value names: a number by its text in JSON."""
     if isinstance(v, bool):
         return "true" if v else "false"
-    if isinstance(v, float):
-        if not math.isfinite(v):
-            raise Error("%s is %s" % (what, v))
-        return str(int(v)) if v == int(v) and abs(v) < 1e15 else repr(v)
+    if isinstance(v, float) and not math.isfinite(v):
+        raise Error("%s is %s" % (what, v))
     return str(v)
 
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"opl/policies/features"
 	"opl/policies/policyfile"
 )
 
@@ -27,7 +28,9 @@ s = opl_policy.Server(url, token="a-token-of-sixteen", cafile=cert)
 contexts = [
     {"0": 1, "1": -2.5, "city": "Oslo"}, {"x_0": .25, "x_1": 1e-3, "city": "Bern"}, {"x_0": True, "city": None, "x_1": ""},
     {"x_0": 1, "city": "Rome"}, {"x_0": 1, "other": {"deep": ["a", 2]}}, {"x_0": 3, "kept": 2}, {"x_0": False, "city": ""}, {"city": "Bern", "x_1": -0.0},
-    {"x_0": "1"}, {"x_0": 1, "0": 1}, {"nothing": 1}, {"x_0": 1, "city=Oslo": 1, "city": "Oslo"}, {"x_0": {"x": 1}}, {"city": 5, "x_0": 1}, {"city": True, "x_0": 1}, {"x_2": 1, "kept": 1}, {}]
+    {"x_0": "1"}, {"x_0": 1, "0": 1}, {"nothing": 1}, {"x_0": 1, "city=Oslo": 1, "city": "Oslo"}, {"x_0": {"x": 1}}, {"city": 5, "x_0": 1}, {"city": True, "x_0": 1}, {"x_2": 1, "kept": 1}, {},
+    {"x_0": 1, "city": 2}, {"x_0": 1, "city": 2.0}, {"x_0": 1, "city": "2"}, {"x_0": 1, "city": "2.0"}, {"x_0": 1, "city": 2.5}]
+assert (p.propensities(contexts[-5:-2]) == p.propensities(contexts[-4])).all()
 for c in contexts:
     a = {}
     try:
@@ -41,7 +44,7 @@ for c in contexts:
     except opl_policy.Error as e:
         a["error"] = str(e)
     print(json.dumps(dict(a, context=c)))
-columns = {"0": [1, .5, None], "x_1": [2, float("nan"), 1e3], "kept": [True, False, True], "city": ["Oslo", None, "Rome"], "other": [0, 0, 0]}
+columns = {"0": [1, .5, None], "x_1": [2, float("nan"), 1e3], "kept": [True, False, True], "city": ["Oslo", None, 2.0], "other": [0, 0, 0]}
 rows = [{name: c[i] for name, c in columns.items() if c[i] == c[i]} for i in range(3)]
 assert (p.propensities_of(columns) == p.propensities(rows)).all() and len({tuple(r) for r in p.propensities(rows).tolist()}) == 3
 assert (p.propensities(opl_policy.np.array([[1, 2, 1, 1, 0]])) == p.propensities(rows[:1])).all()
@@ -82,7 +85,15 @@ func TestPython_AsksOverTLSAndReadsContextsAsTheServerDoes(t *testing.T) {
 			break
 		}
 	}
-	p := testPolicy(t, 3, 3, func(f *policyfile.File) { f.Columns = map[string]string{"x_2": "kept"} })
+	p := testPolicy(t, 3, 3, func(f *policyfile.File) {
+		f.Columns = map[string]string{"x_2": "kept"}
+		e := features.Encoder{Names: []string{"x_0", "x_1", "x_2", "city=Oslo", "city=2"}, Scale: []float64{1, 1, 1, 1, 1}, Intercept: true, Unit: true}
+		made, err := features.New(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Components[0].Encoder = made
+	})
 	dir := t.TempDir()
 	file, cert, key := filepath.Join(dir, "policy.json"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	if err := policyfile.Save(file, p.File()); err != nil {

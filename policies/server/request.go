@@ -34,6 +34,7 @@ const (
 type columns struct {
 	encoder *features.Encoder
 	of      map[string]int32 // calls, by what is called
+	numbers map[numeral]int  // features of categories whose names are numbers
 	calls   []call
 	width   int      // features, and what categories are of
 	quoted  [][]byte // the encoder's names as JSON
@@ -44,6 +45,12 @@ type columns struct {
 
 	policy *policyfile.Policy // whose actions have features; nil: they have none
 	items  *columns           // of these
+}
+
+// numeral is a category of a column whose name is a number: 2 and 2.0 are one, as clients write one number in many ways.
+type numeral struct {
+	column string
+	number float64
 }
 
 // call is a name by which a request may call a column: the policy's own, or one that the log's file had.
@@ -99,16 +106,25 @@ var hashSeed = maphash.MakeSeed()
 
 // newColumns takes the names of an encoder's features, and of the columns that its categories are of.
 func newColumns(e *features.Encoder, bytes int) *columns {
-	c := &columns{encoder: e, of: make(map[string]int32, len(e.Names)), names: 2*len(e.Names) + moreNames, bytes: bytes}
+	c := &columns{encoder: e, of: make(map[string]int32, len(e.Names)),
+		numbers: map[numeral]int{}, names: 2*len(e.Names) + moreNames, bytes: bytes}
 	for j, name := range e.Names {
 		c.add(call{called: name, name: []byte(name), col: j})
 		quoted, _ := json.Marshal(name) // a string is never refused
 		c.quoted = append(c.quoted, quoted)
 	}
-	for _, name := range e.Names {
-		if col, _, ok := strings.Cut(name, "="); ok && col != "" {
-			if _, known := c.of[col]; !known {
-				c.add(call{called: col, name: []byte(col), col: len(c.calls)})
+	for j, name := range e.Names {
+		col, value, ok := strings.Cut(name, "=")
+		if !ok || col == "" {
+			continue
+		}
+		if _, known := c.of[col]; !known {
+			c.add(call{called: col, name: []byte(col), col: len(c.calls)})
+		}
+		if raw := jsontext.Value(value); raw.IsValid() && raw.Kind() == '0' {
+			v, _ := number(raw)
+			if _, twice := c.numbers[numeral{col, v}]; !twice && math.Abs(v) < 1<<53 {
+				c.numbers[numeral{col, v}] = j
 			}
 		}
 	}
@@ -658,13 +674,18 @@ func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Val
 	case isFeature && kind != '"':
 		q.context = strconv.AppendInt(q.context, int64(v), 10)
 		return q.put(name, col, v)
-	case kind == '0': // it names a category
-		q.context = append(append(append(q.context, '"'), raw...), '"')
-	default:
-		q.context = append(q.context, raw...)
 	}
 	q.joined = append(append(append(q.joined[:0], name...), '='), category...)
-	switch j := c.encoder.FeatureOf(q.joined); {
+	j := c.encoder.FeatureOf(q.joined)
+	if kind == '0' { // it names a category, by its text or else by the number
+		if same, is := c.numbers[numeral{string(name), v}]; is && j < 0 {
+			j, q.joined = same, append(q.joined[:0], c.encoder.Names[same]...)
+		}
+		q.context = append(append(append(q.context, '"'), q.joined[len(name)+1:]...), '"')
+	} else {
+		q.context = append(q.context, raw...)
+	}
+	switch {
 	case j >= 0:
 		return q.put(q.joined, j, 1)
 	case isFeature:

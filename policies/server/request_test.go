@@ -209,3 +209,30 @@ func TestContext_MayUseTheNamesOfTheLog(t *testing.T) {
 		}
 	}
 }
+
+// A number names the category of its text, or else of the same number; what is logged is the policy's category.
+func TestContext_NumbersNameCategories(t *testing.T) {
+	e := features.Encoder{Scale: make([]float64, 7)}
+	for _, v := range []string{"2", "1.5", "1e+06", "3.0", "3", "007", "9007199254740993"} {
+		e.Names = append(e.Names, "code="+v)
+	}
+	made, err := features.New(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number, want := range map[string]string{"2": "2", "2.0": "2", "15e-1": "1.5", "1000000": "1e+06", "3": "3", "3.0": "3.0", "3.00": "3.0",
+		"7": "", "9007199254740993": "9007199254740993", "9007199254740992": "", "-0": ""} {
+		var q request
+		if err := q.parse([]byte(`{"context":{"code":`+number+`}}`), newColumns(made, 1<<10)); err != nil {
+			t.Fatal(err)
+		}
+		at := slices.Index(q.values, 1)
+		logged := number
+		if at >= 0 {
+			logged = want
+		}
+		if at != slices.Index(e.Names, "code="+want) || string(q.context) != `{"code":"`+logged+`"}` {
+			t.Errorf("%s: %v, %s, want %q", number, q.values, q.context, want)
+		}
+	}
+}
