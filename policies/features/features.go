@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Value is one named value of a context. The category v of a column c is the
@@ -314,4 +317,15 @@ func squares(x []float64) (sum float64) {
 		sum += v * v
 	}
 	return sum
+}
+
+// Numeral returns the number that the name of a category is, as JSON writes numbers: 2 and 2.0 name the same category.
+// Of 2⁵³ and more, of which different integers are one float64, only the text is a name.
+func Numeral(name string) (v float64, ok bool) {
+	raw := jsontext.Value(name)
+	if !raw.IsValid() || raw.Kind() != '0' {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(name, 64)
+	return v, err == nil && math.Abs(v) < 1<<53
 }

@@ -47,6 +47,7 @@ func drawn(t *testing.T, seed uint64, components int, floor float64, numbers *nu
 		add("city="+v, 1, 0, 0)
 	}
 	add("flag=true", 1, 0, 0)
+	add("flag=1000000", 1, 0, 0)
 	if e.Impute {
 		e.Missing = []string{odd}
 	}
@@ -96,7 +97,9 @@ func grow(r *rand.Rand, f *features.Forest, e *features.Encoder, depth int) {
 	if depth == 0 || r.IntN(6) == 0 {
 		return
 	}
-	switch kind := r.IntN(6); {
+	switch kind := r.IntN(7); {
+	case kind == 6: // a category whose name is a number
+		f.Feature[at], f.Value[at] = 12, .5
 	case kind < 3: // a number
 		f.Feature[at] = int32(kind)
 	case kind == 3: // a category, or a flag, as a number
@@ -133,8 +136,8 @@ func context(r *rand.Rand) map[string]any {
 	if i := r.IntN(len(hostile) + 1); i < len(hostile) {
 		x["city"] = hostile[i]
 	}
-	if i := r.IntN(3); i > 0 {
-		x["flag"] = []string{"true", "false"}[i-1]
+	if i := r.IntN(4); i > 0 {
+		x["flag"] = []any{"true", "false", 1e6}[i-1]
 	}
 	return x
 }
@@ -144,6 +147,10 @@ func values(x map[string]any) (v []features.Value) {
 	for _, name := range []string{"x_age", odd, "amount", "city", "flag"} {
 		switch u := x[name].(type) {
 		case float64:
+			if name == "flag" {
+				name += "=1000000"
+				u = 1
+			}
 			v = append(v, features.Value{Name: name, Number: u})
 		case string:
 			v = append(v, features.Value{Name: name + "=" + u, Number: 1})
@@ -289,7 +296,7 @@ const runPython = `import json, sys
 sys.path.insert(0, sys.argv[1])
 import policy
 def context(x):  # what is missing is so in three ways
-    return {k: (float("nan") if k == "amount" and v is None else v) for k, v in x.items() if v is not None or k != "city"}
+    return {k: (float("nan") if k == "amount" and v is None else float(v) if type(v) is int else v) for k, v in x.items() if v is not None or k != "city"}
 out = [policy.choose(context(r["x"]), r["u"]) for r in json.load(open(sys.argv[1] + "/rows.json"))]
 print(json.dumps(out))
 `

@@ -121,9 +121,8 @@ func newColumns(e *features.Encoder, bytes int) *columns {
 		if _, known := c.of[col]; !known {
 			c.add(call{called: col, name: []byte(col), col: len(c.calls)})
 		}
-		if raw := jsontext.Value(value); raw.IsValid() && raw.Kind() == '0' {
-			v, _ := number(raw)
-			if _, twice := c.numbers[numeral{col, v}]; !twice && math.Abs(v) < 1<<53 {
+		if v, is := features.Numeral(value); is {
+			if _, twice := c.numbers[numeral{col, v}]; !twice {
 				c.numbers[numeral{col, v}] = j
 			}
 		}
