@@ -61,7 +61,7 @@ func modelsOf(lib library.Library) modelsByName {
 		}
 		h, err := lib.Representation(name)
 		if err == nil && h == nil {
-			err = errors.New("no model of the reward")
+			err = fmt.Errorf("%w model of the reward", library.ErrUnknown)
 		}
 		return train.LayeredModel(ctx, name, h), err
 	}
@@ -311,7 +311,7 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 	}
 	p, err := policyfile.Load(f.model)
 	if err != nil {
-		if strings.HasPrefix(unknown.Error(), "representation ") {
+		if !errors.Is(unknown, library.ErrUnknown) {
 			return fmt.Errorf("--reward-model: %w", unknown)
 		}
 		return fmt.Errorf("--reward-model: want %s, a representation such as mlp=64, or a policy file: %w",

@@ -286,10 +286,13 @@ func find[T any](kind, name string, items []T, nameOf func(T) string) (T, error)
 	return none, Unknown(kind, name, names)
 }
 
-// Unknown returns the error that a name is not one of those that are known, with the
+// ErrUnknown says that nothing has a name.
+var ErrUnknown = errors.New("unknown")
+
+// Unknown returns an [ErrUnknown], that a name is not one of those that are known, with the
 // nearest of them if one is near.
 func Unknown(kind, name string, known []string) error {
-	return fmt.Errorf("unknown %s %q%s (known: %s)", kind, name, spelling.Suggest(name, known), strings.Join(known,
+	return fmt.Errorf("%w %s %q%s (known: %s)", ErrUnknown, kind, name, spelling.Suggest(name, known), strings.Join(known,
 		", "))
 }
 
