@@ -776,6 +776,23 @@ func TestParquet_RefusesANullAmongNumbers(t *testing.T) {
 	}
 }
 
+// A category that is a whole number has the same name whether a file has integers or, for what is missing, floats.
+func TestParquet_NamesCategoriesThatAreWholeNumbersByTheirDigits(t *testing.T) {
+	type row struct {
+		Action int32   `parquet:"action"`
+		Reward float64 `parquet:"reward"`
+		Store  float64 `parquet:"x_store"`
+	}
+	path := filepath.Join(t.TempDir(), "l.parquet")
+	if err := parquet.WriteFile(path, []row{{0, 1, 1234567}, {1, 0, 1.5}, {1, 0, 1e300}}); err != nil {
+		t.Fatal(err)
+	}
+	l := mustOpen(t, path, Options{Categories: []string{"x_store"}})
+	if got := contextOf(l, 0) + contextOf(l, 1) + contextOf(l, 2); got != "x_store=1234567:1x_store=1.5:1x_store=1e+300:1" {
+		t.Error(got)
+	}
+}
+
 // Rows without a propensity are filled row by row, in every format, by models that have not seen them; what is logged stays,
 // and says how good the estimates are.
 func TestEstimate_FillsGapsAndKeepsWhatIsLogged(t *testing.T) {

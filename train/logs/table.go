@@ -527,7 +527,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		if v-v != 0 && !(v != v && c.role == roleContext) {
 			return bad(c.name, "%v is not finite", v)
 		}
-		if c.textual() && c.role != roleContext && math.Abs(v) < 1<<53 && v == math.Trunc(v) {
+		if c.textual() && math.Abs(v) < 1<<53 && v == math.Trunc(v) {
 			s = strconv.AppendInt(nil, int64(v), 10)
 		} else if c.textual() {
 			s = strconv.AppendFloat(nil, v, 'g', -1, 64)
