@@ -419,6 +419,30 @@ func TestSQL_NumbersStayWithinNarrowBins(t *testing.T) {
 	}
 }
 
+// What runs beside the log's own table asks for the names that are there.
+func TestNew_NamesColumnsAsTheLogDid(t *testing.T) {
+	f := *drawn(t, 3, 2, .1, nil).File()
+	f.Columns = map[string]string{"x_age": "alter", "amount": "x_age", "action": "arm"}
+	p, err := policyfile.New(&f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := Within(p, mostLeaves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	tree.Root.each(func(n *Node) { got = append(got, n.Condition.Column) })
+	plain.Root.each(func(n *Node) { want = append(want, cmp.Or(f.Columns[n.Condition.Column], n.Condition.Column)) })
+	if !slices.Equal(got, want) || !slices.Contains(got, "alter") {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A column of draws that the policy reads, too, would be no draw.
 func TestSQL_RefusesDrawsFromAColumnThatIsRead(t *testing.T) {
 	tree, err := New(drawn(t, 3, 2, .1, nil))

@@ -3,6 +3,7 @@
 package portable
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -57,8 +58,14 @@ const mostLeaves = 1000
 // divided by their norm.
 //
 // What it gives is the policy's answer for every context, but for numbers within 1e-15 of a cut, relatively: a cut
-// of the file is written by the fewest digits that mean it.
-func New(p *policyfile.Policy) (*Tree, error) { return Within(p, mostLeaves) }
+// of the file is written by the fewest digits that mean it. Columns have the names that the log's file had.
+func New(p *policyfile.Policy) (*Tree, error) {
+	t, err := Within(p, mostLeaves)
+	if err == nil {
+		t.Root.each(func(n *Node) { n.Condition.Column = cmp.Or(p.File().Columns[n.Condition.Column], n.Condition.Column) })
+	}
+	return t, err
+}
 
 // Within is New for a tree of at most so many leaves before those that play alike are one. Of others it soon tells.
 func Within(p *policyfile.Policy, leaves int) (*Tree, error) {
