@@ -38,7 +38,7 @@ func (c Condition) numbers() (all []float64) {
 func ascii(s string) string { return strconv.QuoteToASCII(strings.ToValidUTF8(s, "\ufffd")) }
 
 const goChoose = `// Choose returns the action and its propensity, for u, a uniform draw in [0, 1). Context has columns as they are
-// logged: numbers (float64 or int), texts and truth values. What it lacks, nil, NaN and "" are missing values.
+// logged: numbers, texts and truth values. What it lacks, nil, NaN and "" are missing values.
 func Choose(context map[string]any, u float64) (action string, propensity float64) {
 	pi := Propensities(context)
 	total, last := 0.0, 0
@@ -57,7 +57,7 @@ var Numbers = [][3]float64%s
 
 // Choose returns the number, its density and its propensity, for u, a uniform draw in [0, 1). A number with a
 // probability of its own has a propensity, the others have a density; what it has not is 0. Context has columns as they
-// are logged: numbers (float64 or int), texts and truth values. What it lacks, nil, NaN and "" are missing values.
+// are logged: numbers, texts and truth values. What it lacks, nil, NaN and "" are missing values.
 func Choose(context map[string]any, u float64) (number, density, propensity float64) {
 	pi := Propensities(context)
 	total, before, last := 0.0, 0.0, 0
@@ -173,6 +173,7 @@ package policy
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -180,28 +181,42 @@ import (
 var Actions = []string%s
 
 %s
+// numeral returns the number that v is.
+func numeral(v any) (f float64, ok bool) {
+	switch r := reflect.ValueOf(v); {
+	case r.CanFloat():
+		return r.Float(), true
+	case r.CanInt():
+		return float64(r.Int()), true
+	case r.CanUint():
+		return float64(r.Uint()), true
+	}
+	return 0, false
+}
+
 func missing(v any) bool {
-	f, ok := v.(float64)
+	f, ok := numeral(v)
 	return v == nil || v == "" || ok && f != f
 }
 
 func atMost(v any, cut float64, orMissing bool) bool {
-	switch v := v.(type) {
-	case float64:
-		if v == v {
-			return v <= cut
-		}
-	case int:
-		return float64(v) <= cut
+	if missing(v) {
+		return orMissing
 	}
-	return orMissing
+	f, ok := numeral(v)
+	if b, is := v.(bool); is {
+		if ok = true; b {
+			f = 1
+		}
+	}
+	if !ok {
+		panic(fmt.Sprint(v, " of a column where the policy reads numbers"))
+	}
+	return f <= cut
 }
 
 func in(v any, numbers []float64, texts ...string) bool {
-	n, ok := v.(float64)
-	if i, whole := v.(int); whole {
-		n, ok = float64(i), true
-	}
+	n, ok := numeral(v)
 	return !missing(v) && (ok && slices.Contains(numbers, n) || slices.Contains(texts, fmt.Sprint(v)))
 }
 

@@ -317,6 +317,7 @@ const runGo = `package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 
 	"exported/policy"
@@ -340,6 +341,11 @@ func main() {
 		out = append(out, []any{action, p})
 	}
 	json.NewEncoder(os.Stdout).Encode(out)
+	// Numbers of every type are read, and true is 1.
+	a := fmt.Sprint(policy.Propensities(map[string]any{"x_age": int64(30), "amount": true, "flag": uint32(1000000)}))
+	if b := fmt.Sprint(policy.Propensities(map[string]any{"x_age": 30., "amount": 1., "flag": "1000000"})); a != b {
+		panic(a + " and " + b)
+	}
 }
 `
 
