@@ -662,8 +662,8 @@ class _Names:
         for name, v in flat:
             if not self.knows(name):
                 name = self.alias.get(name, name)
-            if name in seen:
-                raise Error("%s.%s: comes twice" % (what, name))
+            if name in seen or name == "":
+                raise Error("%s.%s: comes twice" % (what, name) if name else "%s: a value without a name" % what)
             seen.add(name)
             if not self.knows(name):
                 continue

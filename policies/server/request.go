@@ -636,6 +636,8 @@ func (q *request) name(c *columns, name, path []byte, col int) error {
 		}
 	}
 	switch q.names++; {
+	case len(name) == 0: // what is logged could not be read
+		return fmt.Errorf("%s: a value without a name", q.field)
 	case twice:
 		return fmt.Errorf("%s.%.100s: comes twice", q.field, name)
 	case q.names > c.names:
