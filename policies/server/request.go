@@ -185,6 +185,7 @@ type request struct {
 	spare        *policyfile.Offered
 	inSet        bool
 	names, known int // leaves of the context, and those of the policy
+	given        int // leaves that have a value
 	// what is wrong with the first name or category that the policy does not know, if columns are strict
 	stranger     string
 	seen, filled []bool              // columns, features
@@ -435,6 +436,9 @@ func (q *request) describedAction(c *columns) (err error) {
 	if len(q.item.id) == 0 {
 		return q.wrong(errors.New("id: missing"))
 	}
+	if q.given == 0 && len(c.items.quoted) > 0 { // logs have features of every action: what is missing is 0
+		q.item.flat = append(append(append(q.item.flat[:0], ','), c.items.quoted[0]...), ":0"...)
+	}
 	q.setText = append(append(q.setText, `{"id":`...), q.item.id...)
 	q.setText = append(append(q.setText, q.item.flat...), '}')
 	id, err := plain(q.item.id)
@@ -522,7 +526,7 @@ func (q *request) parseObject(c *columns) error {
 	clear(q.seen)
 	clear(q.filled)
 	clear(q.other)
-	q.names, q.known, q.stranger, q.path = 0, 0, "", append(q.path[:0], '"')
+	q.names, q.known, q.given, q.stranger, q.path = 0, 0, 0, "", append(q.path[:0], '"')
 	if err := q.members(c, 0); err != nil {
 		return err
 	}
@@ -663,10 +667,14 @@ func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Val
 	if err != nil {
 		return fmt.Errorf("%s.%s: %w", q.field, name, err)
 	}
+	none := kind == 'n' || kind == '"' && len(raw) == 2 // "" is no value
+	if !none {
+		q.given++
+	}
 	q.context = append(append(append(q.context, ','), path...), ':')
 	isFeature := known && col < len(c.encoder.Names)
 	switch {
-	case !known || kind == 'n' || kind == '"' && len(raw) == 2: // "" is no value
+	case !known || none:
 		q.context = append(q.context, raw...)
 		return nil
 	case isFeature && kind == '0':

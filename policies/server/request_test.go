@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -235,5 +236,23 @@ func TestContext_NumbersNameCategories(t *testing.T) {
 		if at != slices.Index(e.Names, "code="+want) || string(q.context) != `{"code":"`+logged+`"}` {
 			t.Errorf("%s: %v, %s, want %q", number, q.values, q.context, want)
 		}
+	}
+}
+
+// An action without a value is logged with a 0, which is what it was taken for: logs have features of every action.
+func TestSet_LogsAFeatureOfEveryAction(t *testing.T) {
+	p := shopPolicy(t, 5, nil)
+	name, err := json.Marshal(p.ItemInputs().Names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var q request
+	body := fmt.Sprintf(`{"context":{"x_0":1},"actions":[{"id":"a",%[1]s:null},{"id":"b"},{"id":"c","other":""},{"id":"d",%[1]s:2}]}`, name)
+	if err := q.parse([]byte(body), columnsOf(p, 1<<20, false)); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf(`"actions":[{"id":"a",%[1]s:0},{"id":"b",%[1]s:0},{"id":"c",%[1]s:0},{"id":"d",%[1]s:2}]`, name)
+	if got := string(q.setText); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
