@@ -247,7 +247,7 @@ func TestSet_LogsAFeatureOfEveryAction(t *testing.T) {
 		t.Fatal(err)
 	}
 	var q request
-	body := fmt.Sprintf(`{"context":{"x_0":1},"actions":[{"id":"a",%[1]s:null},{"id":"b"},{"id":"c","other":""},{"id":"d",%[1]s:2}]}`, name)
+	body := fmt.Sprintf(`{"context":{"x_0":1},"actions":[{"id":"a",%[1]s:null},{"id":"b"},{"id":"c",%[1]s:""},{"id":"d",%[1]s:2}]}`, name)
 	if err := q.parse([]byte(body), columnsOf(p, 1<<20, false)); err != nil {
 		t.Fatal(err)
 	}
