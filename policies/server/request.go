@@ -629,12 +629,7 @@ func (q *request) name(c *columns, name, path []byte, col int) error {
 		twice, q.seen[col] = q.seen[col], true
 		q.known++
 	} else {
-		if q.other == nil {
-			q.other = make(map[uint64]struct{})
-		}
-		before := len(q.other)
-		q.other[maphash.Bytes(hashSeed, name)] = struct{}{}
-		twice = len(q.other) == before
+		twice = q.again(name)
 		if c.strict && q.stranger == "" {
 			q.stranger = fmt.Sprintf("%s.%.100s: the policy does not know the name; it has %s", q.field, name, c.some())
 		}
@@ -650,6 +645,16 @@ func (q *request) name(c *columns, name, path []byte, col int) error {
 		return fmt.Errorf("%s: flat, it has more than %d bytes", q.field, c.bytes)
 	}
 	return nil
+}
+
+// again reports that a name that is not the policy's was there before: of a value, or of a category.
+func (q *request) again(name []byte) bool {
+	if q.other == nil {
+		q.other = make(map[uint64]struct{})
+	}
+	before := len(q.other)
+	q.other[maphash.Bytes(hashSeed, name)] = struct{}{}
+	return len(q.other) == before
 }
 
 // value puts a value into its feature, and into the log as what it was taken for: a number, or a category. So the log
@@ -674,7 +679,7 @@ func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Val
 	q.context = append(append(append(q.context, ','), path...), ':')
 	isFeature := known && col < len(c.encoder.Names)
 	switch {
-	case !known || none:
+	case !known && kind == '0', none:
 		q.context = append(q.context, raw...)
 		return nil
 	case isFeature && kind == '0':
@@ -686,6 +691,9 @@ func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Val
 	}
 	q.joined = append(append(append(q.joined[:0], name...), '='), category...)
 	j := c.encoder.FeatureOf(q.joined)
+	if !known {
+		j = -1
+	}
 	if kind == '0' { // it names a category, by its text or else by the number
 		if same, is := c.numbers[numeral{string(name), v}]; is && j < 0 {
 			j, q.joined = same, append(q.joined[:0], c.encoder.Names[same]...)
@@ -699,6 +707,10 @@ func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Val
 		return q.put(q.joined, j, 1)
 	case isFeature:
 		return fmt.Errorf("%s.%s: a string, where the policy reads a number", q.field, name)
+	case q.again(q.joined): // as the name of a value, which no log can have beside
+		return fmt.Errorf("%s.%.100s: comes twice", q.field, q.joined)
+	case !known:
+		return nil
 	}
 	q.unknown++ // a category that training did not see
 	if c.strict && q.stranger == "" {

@@ -196,6 +196,8 @@ func TestContext_MayUseTheNamesOfTheLog(t *testing.T) {
 		{`{"x_age":3,"age":4}`, "", "context.x_age: comes twice"},
 		{`{"age":"old"}`, "", "a string, where the policy reads a number"},
 		{`{"variant":1,"kg":1,"x_x_age":2}`, "", "none of its 3 names"},
+		{`{"age":3,"city":"Rome","x_city=Rome":1}`, "", "context.x_city=Rome: comes twice"},
+		{`{"age":3,"a=true":1,"a":true}`, "", "context.a=true: comes twice"},
 		{`{"age":3,"":1}`, "", "context: a value without a name"}, // no log could be read that has one
 	} {
 		var q request
