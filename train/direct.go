@@ -618,7 +618,11 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 		}
 		d = layers[i].Out()
 	}
-	rows = evenly(rows, mostTable/2/(d+1))
+	most := mostTable
+	if d > 2*t.x.Width {
+		most /= 2
+	}
+	rows = evenly(rows, most/(d+1))
 	h := regress.Matrix{Width: d + 1, Data: make([]float64, len(rows)*(d+1))}
 	net := features.NewNet(layers)
 	scratch := make([]float64, net.Scratch())

@@ -117,6 +117,9 @@ func (l *learning) unseen() (open []int, err error) {
 // and the others make the guarantee tighter.
 const mostTeaching = 1 << 22
 
+// manyRows are enough for most tables to be learned from half of them, at once.
+const manyRows = 50_000
+
 // settleSplit decides how the rows that no earlier policy saw are divided.
 func (l *learning) settleSplit(open []int, teaches bool) {
 	o, t := &l.o, &l.out.Training
@@ -130,7 +133,7 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	switch {
 	case o.Share == 0 && teaches && o.Chunks > 1 && l.log.Numbers != nil:
 		o.Share = 0.35 // curves of numbers need fewer rows
-	case o.Share == 0 && teaches && o.Chunks > 1:
+	case o.Share == 0 && teaches && o.Chunks > 1 && len(open) <= manyRows:
 		o.Share = 0.55
 	case o.Share == 0 && teaches && l.rulesAlone() && o.Distil == nil && len(o.Requirements) == 0:
 		// cuts need many rows, and are not learned in chunks; limits need more that certify
@@ -207,8 +210,13 @@ func (l *learning) settleChunks(open []int) {
 			}
 			n = len(seen)
 		}
-		if o.Chunks = 1; n >= 50 && n <= 50_000 {
+		switch effects := l.log.K() * len(l.log.Names()); {
+		case n >= 50 && n <= manyRows:
 			o.Chunks = 6
+		case n > manyRows && n <= 4*manyRows && 50*effects > n && l.log.Numbers == nil:
+			o.Chunks = 3 // it still gains from each row
+		default:
+			o.Chunks = 1
 		}
 	}
 }
