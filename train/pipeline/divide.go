@@ -210,10 +210,11 @@ func (l *learning) settleChunks(open []int) {
 			}
 			n = len(seen)
 		}
-		switch effects := l.log.K() * len(l.log.Names()); {
+		names := len(l.log.Names())
+		switch {
 		case n >= 50 && n <= manyRows:
 			o.Chunks = 6
-		case n > manyRows && n <= 4*manyRows && 50*effects > n && l.log.Numbers == nil:
+		case n > manyRows && n <= 4*manyRows && 50*l.log.K()*names > n && names <= mostWide && l.log.Numbers == nil:
 			o.Chunks = 3 // it still gains from each row
 		default:
 			o.Chunks = 1
