@@ -689,6 +689,9 @@ func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Val
 		q.context = strconv.AppendInt(q.context, int64(v), 10)
 		return q.put(name, col, v)
 	}
+	if !isFeature && bytes.IndexByte(name, '=') >= 0 { // logs refuse it, as they could not tell where the name ends
+		return fmt.Errorf("%s.%.100s: a name with =, whose value is no number", q.field, name)
+	}
 	q.joined = append(append(append(q.joined[:0], name...), '='), category...)
 	j := c.encoder.FeatureOf(q.joined)
 	if !known {
