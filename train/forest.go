@@ -8,7 +8,7 @@ import (
 	"opl/train/regress"
 )
 
-// mostGrown are the numbers that trees are grown from: of large tables some rows are left out.
+// mostGrown are the numbers that trees are grown from, a category being one: of large tables some rows are left out.
 const mostGrown = 1 << 22
 
 // fewBins are the bins of all features that fit into a processor's cache: of wide tables of few rows each has fewer.
@@ -17,7 +17,7 @@ const fewBins = 1 << 14
 // trees learns boosted trees of each action, from the rows that played it.
 func trees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 	o := t.boosting(rows)
-	x, action, y := t.of(evenly(rows, mostGrown/t.x.Width))
+	x, action, y := t.of(t.grown(rows, 1))
 	got, err := regress.BoostByAction(ctx, x, action, t.k, y, o)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func trees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Lay
 func exclusiveTrees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 	o := t.boosting(rows)
 	o.Depth, o.Leaves, o.MinRows, o.Rate, o.Rounds = 3, 6, 20, .16, 100 // each is grown from the rows of all actions
-	x, action, y := t.of(evenly(rows, mostGrown/t.k/t.x.Width))
+	x, action, y := t.of(t.grown(rows, t.k))
 	got, err := regress.BoostExclusive(ctx, x, action, t.k, y, o)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func exclusiveTrees(ctx context.Context, t *table, rows []int, _ *tuning) ([]fea
 // numbers one more feature.
 func pooled(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 	o, d := t.boosting(rows), t.x.Width
-	rows = evenly(rows, mostGrown/d)
+	rows = t.grown(rows, 1)
 	of, action, y := t.of(rows)
 	wide := t.k
 	if t.numeric != nil { // cliffs are where the number and features meet
@@ -76,6 +76,20 @@ func pooled(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.La
 	return []features.Layer{{Trees: apiece(got.Forest, d, t.k, t.numeric)}}, nil
 }
 
+// columns counts the numbers and the categories.
+func (t *table) columns() int {
+	columns := t.x.Width
+	for _, group := range t.groups {
+		columns -= len(group) - 1
+	}
+	return max(1, columns)
+}
+
+// grown are the rows that trees of so many outputs, each of all rows, are grown from.
+func (t *table) grown(rows []int, outputs int) []int {
+	return evenly(rows, min(mostGrown/outputs/t.columns(), mostTable/2/max(1, t.x.Width)))
+}
+
 // of are the contexts, actions and rewards of rows.
 func (t *table) of(rows []int) (x regress.Matrix, action []int32, y []float64) {
 	d := t.x.Width
@@ -90,12 +104,8 @@ func (t *table) of(rows []int) (x regress.Matrix, action []int32, y []float64) {
 // boosting says how trees are grown. Where some rows of the table are held out already, the number of trees is that of
 // one part of the rest, else it is chosen by folds and trees are grown on all rows.
 func (t *table) boosting(rows []int) regress.BoostOptions {
-	columns := max(1, t.x.Width)
-	for _, group := range t.groups {
-		columns -= len(group) - 1
-	}
 	o := regress.BoostOptions{Groups: t.groups, Threads: t.threads, Depth: 4, Leaves: 12,
-		Rate: .08, Rounds: 300, MinRows: 10, L2: 3, Bins: min(255, max(32, len(rows)/100, fewBins/columns))}
+		Rate: .08, Rounds: 300, MinRows: 10, L2: 3, Bins: min(255, max(32, len(rows)/100, fewBins/t.columns()))}
 	if len(rows) < len(t.y) {
 		o.Folds = 1
 	} else if len(rows) < 20_000 {

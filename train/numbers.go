@@ -90,7 +90,7 @@ func fitCurves(ctx context.Context, t *table, rows []int, p *tuning) ([]features
 func cliffs() kind {
 	return kind{"cliffs", "a tree of features, with lines of the number that break anywhere", "", curves().fits, nil,
 		func(_ context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
-			rows = evenly(rows, mostGrown/t.x.Width)
+			rows = t.grown(rows, 1)
 			x, _, y := t.of(rows)
 			low, high := t.numeric.of.Range()
 			scaled := func(v []float64) (u []float64) {
