@@ -348,6 +348,16 @@ func TestRecipe_ComparesOnSomeRowsOfLargeLogs(t *testing.T) {
 	}
 }
 
+// A category takes trees as little time as a number, however many values it has.
+func TestTable_GrowsTreesFromRowsByItsColumns(t *testing.T) {
+	numbers := &table{x: regress.Matrix{Width: 608}}
+	category := &table{x: numbers.x, groups: [][]int32{make([]int32, 600)}}
+	rows := allRows(50_000)
+	if few, many := len(numbers.grown(rows, 1)), len(category.grown(rows, 1)); few != mostGrown/608 || many != 4*few+2 {
+		t.Errorf("%d rows of 608 numbers, %d of eight and a category of 600", few, many)
+	}
+}
+
 // The rows of a table are read in the order of the log, and stand in that of the rows that teach.
 func TestDirect_ReadsInOrder(t *testing.T) {
 	log := tableLog(500, 3, 2, 1, func([]float64, int) float64 { return .5 })
