@@ -117,8 +117,11 @@ func (l *learning) unseen() (open []int, err error) {
 // and the others make the guarantee tighter.
 const mostTeaching = 1 << 22
 
-// manyRows are enough for most tables to be learned from half of them, at once.
-const manyRows = 50_000
+// manyRows are enough for most tables to be learned from half of them, at once. Wide ones are in wideChunks after that.
+const (
+	manyRows   = 50_000
+	wideChunks = 3
+)
 
 // settleSplit decides how the rows that no earlier policy saw are divided.
 func (l *learning) settleSplit(open []int, teaches bool) {
@@ -133,7 +136,7 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	switch {
 	case o.Share == 0 && teaches && o.Chunks > 1 && l.log.Numbers != nil:
 		o.Share = 0.35 // curves of numbers need fewer rows
-	case o.Share == 0 && teaches && o.Chunks > 1 && len(open) <= manyRows:
+	case o.Share == 0 && teaches && o.Chunks > 1 && !(o.Chunks == wideChunks && len(open) > manyRows):
 		o.Share = 0.55
 	case o.Share == 0 && teaches && l.rulesAlone() && o.Distil == nil && len(o.Requirements) == 0:
 		// cuts need many rows, and are not learned in chunks; limits need more that certify
@@ -210,16 +213,23 @@ func (l *learning) settleChunks(open []int) {
 			}
 			n = len(seen)
 		}
-		names := len(l.log.Names())
-		switch {
-		case n >= 50 && n <= manyRows:
-			o.Chunks = 6
-		case n > manyRows && n <= 4*manyRows && 50*l.log.K()*names > n && names <= mostWide && l.log.Numbers == nil:
-			o.Chunks = 3 // it still gains from each row
-		default:
-			o.Chunks = 1
+		o.Chunks = 1
+		if names := len(l.log.Names()); n <= manyRows || names <= mostWide && l.log.Numbers == nil {
+			o.Chunks = chunksOf(n, names*l.log.K())
 		}
 	}
+}
+
+// chunksOf is into how many chunks n rows, or groups, are divided that have so many effects, one for each action and
+// name in the contexts.
+func chunksOf(n, effects int) int {
+	switch {
+	case n >= 50 && n <= manyRows:
+		return 6
+	case n > manyRows && n <= 4*manyRows && 50*effects > n: // what is learned still gains from each row
+		return wideChunks
+	}
+	return 1
 }
 
 // columns are what some rows of the log are divided by. Rows that may depend on one
