@@ -204,7 +204,7 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 	at := slices.Index(log.Policies, p.Hash())
 	if at < 0 {
 		return nil, nil, 0, fmt.Errorf("no row was logged by policy %.12s: the column policy, which opl join writes, has "+
-			"%.12q: certify --write changes the hash of a file: serve what it wrote", p.Hash(), log.Policies)
+			"%.12q; certify --write changes the hash of a file, so serve what it wrote", p.Hash(), log.Policies)
 	}
 	var of []int
 	for i, by := range log.Logger {

@@ -690,7 +690,7 @@ func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Val
 		return q.put(name, col, v)
 	}
 	if !isFeature && bytes.IndexByte(name, '=') >= 0 { // logs refuse it, as they could not tell where the name ends
-		return fmt.Errorf("%s.%.100s: a name with =, whose value is no number", q.field, name)
+		return fmt.Errorf("%s.%.100s: the value is no number: want a name without =", q.field, name)
 	}
 	q.joined = append(append(append(q.joined[:0], name...), '='), category...)
 	j := c.encoder.FeatureOf(q.joined)

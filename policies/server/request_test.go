@@ -198,8 +198,8 @@ func TestContext_MayUseTheNamesOfTheLog(t *testing.T) {
 		{`{"variant":1,"kg":1,"x_x_age":2}`, "", "none of its 3 names"},
 		{`{"age":3,"city":"Rome","x_city=Rome":1}`, "", "context.x_city=Rome: comes twice"},
 		{`{"age":3,"a=true":1,"a":true}`, "", "context.a=true: comes twice"},
-		{`{"age":3,"k=a":"b"}`, "", "context.k=a: a name with =, whose value is no number"},
-		{`{"age":3,"k=a":true}`, "", "context.k=a: a name with =, whose value is no number"},
+		{`{"age":3,"k=a":"b"}`, "", "context.k=a: the value is no number: want a name without ="},
+		{`{"age":3,"k=a":true}`, "", "context.k=a: the value is no number: want a name without ="},
 		{`{"age":3,"":1}`, "", "context: a value without a name"}, // no log could be read that has one
 	} {
 		var q request

@@ -163,8 +163,8 @@ func (g *bag) content() (sum sums) {
 // categoryName is name=value, whose first = ends the name.
 func categoryName(column string, name, value []byte) ([]byte, error) {
 	if bytes.IndexByte(name, '=') >= 0 {
-		return nil, bad(column, "the values of %s are names, and = in its own would end it: call it otherwise, by "+
-			"setting columns or in the file", quote(name))
+		return nil, bad(column, "the values of %s are names: give it a name without =, by setting columns or in the file",
+			quote(name))
 	}
 	return append(append(name, '='), value...), nil
 }

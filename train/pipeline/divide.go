@@ -117,7 +117,7 @@ func (l *learning) unseen() (open []int, err error) {
 // and the others make the guarantee tighter.
 const mostTeaching = 1 << 22
 
-// manyRows are enough for most tables to be learned from half of them, at once. Wide ones are in wideChunks after that.
+// Of manyRows half are enough to learn from, but for wide tables, whose other half is wideChunks.
 const (
 	manyRows   = 50_000
 	wideChunks = 3
@@ -213,15 +213,16 @@ func (l *learning) settleChunks(open []int) {
 			}
 			n = len(seen)
 		}
-		o.Chunks = 1
-		if names := len(l.log.Names()); n <= manyRows || names <= mostWide && l.log.Numbers == nil {
-			o.Chunks = chunksOf(n, names*l.log.K())
+		names := len(l.log.Names())
+		if names > mostWide || l.log.Numbers != nil {
+			names = 0
 		}
+		o.Chunks = chunksOf(n, names*l.log.K())
 	}
 }
 
-// chunksOf is into how many chunks n rows, or groups, are divided that have so many effects, one for each action and
-// name in the contexts.
+// chunksOf is the number of chunks of n rows, or groups, with so many effects: one for each action and name in the
+// contexts.
 func chunksOf(n, effects int) int {
 	switch {
 	case n >= 50 && n <= manyRows:
