@@ -71,8 +71,9 @@ type tuning struct {
 
 // table is contexts, actions and rewards of rows.
 type table struct {
-	x       regress.Matrix // φ(x)
-	rows    []int          // of the log
+	x       regress.Matrix // φ(x), unless it is coded
+	coded   *coded
+	rows    []int // of the log
 	action  []int32
 	y       []float64 // rewards in [0, 1]
 	k       int
@@ -104,13 +105,16 @@ const (
 
 // Learn learns from some rows of a log with contexts and a fixed list of actions.
 func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Component, error) {
-	t := d.table(log, rows)
+	t := d.coded(log, rows)
+	if t == nil {
+		t = d.table(log, rows)
+	}
 	d.read, d.of = len(t.rows), len(rows)
 	if err := d.tune(ctx, t); err != nil {
 		return Component{}, err
 	}
 	threads := t.threads
-	if len(t.x.Data) > mostScaling { // each kind takes memory
+	if len(t.y)*t.wide() > mostScaling { // each kind takes memory
 		threads = 1
 	}
 	chains := make([][]features.Layer, len(d.tuned))
@@ -167,16 +171,26 @@ func (d *Direct) String() string {
 func (d *Direct) table(log *logs.Log, rows []int) *table {
 	dim := log.Dim()
 	rows = evenly(rows, mostTable/max(1, dim))
-	n := len(rows)
+	t := d.rewards(log, rows)
+	t.x.Data = make([]float64, len(rows)*dim)
+	for _, i := range inOrder(rows) {
+		log.X.Row64(log.Context(rows[i]), t.x.Data[i*dim:(i+1)*dim])
+	}
+	for j := range dim {
+		t.count(int32(j), values(t.x, j))
+	}
+	return t
+}
+
+// rewards is a table without its contexts.
+func (d *Direct) rewards(log *logs.Log, rows []int) *table {
+	dim, n := log.Dim(), len(rows)
 	fold := rand.New(rand.NewPCG(1, 0xf01d)) // by chance: every so many rows are of all folds
-	t := &table{x: regress.Matrix{Width: dim, Data: make([]float64, n*dim)}, k: log.K(), threads: max(1, d.Threads),
-		rows: rows, numeric: numbersOf(log, rows)}
+	t := &table{x: regress.Matrix{Width: dim}, k: log.K(), threads: max(1, d.Threads), rows: rows,
+		numeric: numbersOf(log, rows)}
 	t.action, t.y, t.fold = make([]int32, n), make([]float64, n), make([]int, n)
 	if t.folds = 5; n > 1000 {
 		t.folds = 3
-	}
-	for _, i := range inOrder(rows) {
-		log.X.Row64(log.Context(rows[i]), t.x.Data[i*dim:(i+1)*dim])
 	}
 	all := make([]float64, n) // estimates of Σ_a r(x, a)
 	for i, r := range rows {
@@ -191,14 +205,6 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 	mean, sd := stat.MeanStdDev(all, nil)
 	se := stat.StdErr(sd, float64(n))
 	t.oneRight = min(0, -(mean-1)*(mean-1)/(2*se*se)-math.Log(se))
-	for j := range dim {
-		switch t.values(j) {
-		case 1:
-			t.constant = append(t.constant, int32(j))
-		case 3:
-			t.numbers = append(t.numbers, int32(j))
-		}
-	}
 	if d.Encoder != nil && d.Encoder.Dim() == dim {
 		t.groups = d.Encoder.Categories()
 	}
@@ -212,12 +218,22 @@ func inOrder(rows []int) []int {
 	return order
 }
 
-// values counts the values of a feature, to 3.
-func (t *table) values(j int) int {
+// count keeps of a feature how many values it has.
+func (t *table) count(j int32, values int) {
+	switch values {
+	case 1:
+		t.constant = append(t.constant, j)
+	case 3:
+		t.numbers = append(t.numbers, j)
+	}
+}
+
+// values counts the values of a column, to 3.
+func values(x regress.Matrix, j int) int {
 	var seen [2]float64
 	n := 0
-	for ; j < len(t.x.Data); j += t.x.Width {
-		v := t.x.Data[j]
+	for ; j < len(x.Data); j += x.Width {
+		v := x.Data[j]
 		if slices.Contains(seen[:n], v) {
 			continue
 		}
@@ -228,6 +244,26 @@ func (t *table) values(j int) int {
 		n++
 	}
 	return n
+}
+
+// row is φ(x) of a row, in buf [Width] if it is coded.
+func (t *table) row(r int, buf []float64) []float64 {
+	if t.coded != nil {
+		return t.coded.row(r, buf)
+	}
+	return t.x.Data[r*t.x.Width : (r+1)*t.x.Width]
+}
+
+// column is feature j, that is no category's, in rows.
+func (t *table) column(j int32, rows []int, each int) (of []float64) {
+	x, at := t.x, int(j)
+	if t.coded != nil {
+		x, at = t.coded.numbers, int(t.coded.place[j])
+	}
+	for i := 0; i < len(rows); i += each {
+		of = append(of, x.Data[rows[i]*x.Width+at])
+	}
+	return of
 }
 
 // evenly are at most so many of the rows, evenly spaced: a log may be sorted.
@@ -393,10 +429,10 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 			return err
 		}
 		net := features.NewNet(layers)
-		scores, scratch := make([]float64, t.k), make([]float64, net.Scratch())
+		scores, scratch, buf := make([]float64, t.k), make([]float64, net.Scratch()), make([]float64, t.x.Width)
 		for _, i := range at {
 			r := rows[i]
-			net.Apply(scores, t.x.Data[r*t.x.Width:(r+1)*t.x.Width], scratch)
+			net.Apply(scores, t.row(r, buf), scratch)
 			give(i, scores)
 		}
 	}
@@ -512,15 +548,15 @@ type expansion func(t *table, rows []int) (layers []features.Layer, strata []int
 // linearly learns logistic regressions on what expand makes of φ(x), with a part that all actions share and one of
 // each: s_a(x) = h(x)ᵀ(θ_0 + θ_a) + b_0 + b_a.
 func linearly(name, about string, fits func(*table) bool, expand expansion) kind {
-	hierarchy := func(t *table, rows []int, before []features.Layer) (*regress.Hierarchy, []float64, error) {
+	hierarchy := func(t *table, rows []int, before []features.Layer) (*regress.Hierarchy, []int, []float64, error) {
 		rows = slices.Clone(rows)
 		slices.SortStableFunc(rows, func(i, j int) int { return int(t.action[i] - t.action[j]) })
-		h, at, err := t.expand(before, rows)
+		h, order, at, err := t.design(before, rows)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		y, group := logs.Pick(t.y, at), logs.Pick(t.action, at)
-		return &regress.Hierarchy{X: h, Group: group, Groups: t.k, Threads: t.threads}, y, nil
+		h.Group, h.Groups, h.Threads = logs.Pick(t.action, at), t.k, t.threads
+		return h, order, logs.Pick(t.y, at), nil
 	}
 	tune := func(ctx context.Context, t *table, rows []int, of *tuning) (*tuning, error) {
 		p := tuning{strata: t.strata()}
@@ -529,35 +565,51 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		} else if expand != nil {
 			p.before, p.strata = expand(t, rows)
 		}
-		h, y, err := hierarchy(t, evenly(rows, mostScaling/max(1, len(p.strata))), p.before)
+		wide := len(p.strata) - t.x.Width + t.wide()
+		h, order, y, err := hierarchy(t, evenly(rows, mostScaling/max(1, wide)), p.before)
 		if err != nil {
 			return nil, err
 		}
-		last := 0
+		var family []int
 		for _, s := range p.strata { // features, their pieces, values, products
-			h.Family, last = append(h.Family, min(s/t.x.Width, 3)), max(last, s+1)
+			family = append(family, min(s/t.x.Width, 3))
 		}
-		h.Stratum, h.Family = append(slices.Clone(p.strata), last), append(h.Family, 4)
+		last := slices.Max(append(slices.Clone(p.strata), -1)) + 1
+		h.Stratum = logs.Pick(append(slices.Clone(p.strata), last), order)
+		h.Family = logs.Pick(append(family, 4), order)
+		scales := regress.Scales{}
 		if of != nil {
-			p.scales, err = h.Again(ctx, y, p.scales, scaledAgain)
+			scales = regress.Scales{Shared: logs.Pick(p.scales.Shared, order), Own: logs.Pick(p.scales.Own, order)}
+			scales, err = h.Again(ctx, y, scales, scaledAgain)
 		} else {
-			p.scales, err = h.Scales(ctx, y)
+			scales, err = h.Scales(ctx, y)
 		}
-		return &p, err
+		if err != nil {
+			return nil, err
+		}
+		p.scales = regress.Scales{Shared: make([]float64, len(order)), Own: make([]float64, len(order)),
+			Dispersion: scales.Dispersion}
+		for at, j := range order {
+			p.scales.Shared[j], p.scales.Own[j] = scales.Shared[at], scales.Own[at]
+		}
+		return &p, nil
 	}
 	fit := func(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error) {
-		h, y, err := hierarchy(t, rows, p.before)
+		h, order, y, err := hierarchy(t, rows, p.before)
 		if err != nil {
 			return nil, err
 		}
-		theta, err := h.Fit(ctx, y, p.scales)
+		theta, err := h.Fit(ctx, y, regress.Scales{Shared: logs.Pick(p.scales.Shared, order),
+			Own: logs.Pick(p.scales.Own, order), Dispersion: p.scales.Dispersion})
 		if err != nil {
 			return nil, err
 		}
-		m, l := h.X.Width, features.Layer{}
+		m, l := h.Dim(), features.Layer{}
 		for a := range t.k {
-			row := slices.Clone(theta[:m])
-			floats.Add(row, theta[(a+1)*m:(a+2)*m])
+			row := make([]float64, m)
+			for at, j := range order {
+				row[j] = theta[at] + theta[(a+1)*m+at]
+			}
 			l.Weights, l.Bias = append(l.Weights, row[:m-1]), append(l.Bias, row[m-1])
 		}
 		return append(slices.Clone(p.before), l), nil
@@ -611,12 +663,9 @@ func (t *table) strata() []int {
 
 // expand is what layers make of rows, and a column of 1, of as many rows as fit into memory.
 func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []int, error) {
-	d := t.x.Width
-	for i := range layers {
-		if err := layers[i].Check(d); err != nil {
-			return regress.Matrix{}, nil, err
-		}
-		d = layers[i].Out()
+	d, err := t.width(layers)
+	if err != nil {
+		return regress.Matrix{}, nil, err
 	}
 	most := mostTable
 	if d > 2*t.x.Width {
@@ -624,14 +673,32 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 	}
 	rows = evenly(rows, most/(d+1))
 	h := regress.Matrix{Width: d + 1, Data: make([]float64, len(rows)*(d+1))}
-	net := features.NewNet(layers)
-	scratch := make([]float64, net.Scratch())
-	for i, r := range rows {
-		to := h.Data[i*(d+1) : (i+1)*(d+1)]
-		net.Apply(to[:d], t.x.Data[r*t.x.Width:(r+1)*t.x.Width], scratch)
-		to[d] = 1
-	}
+	t.apply(layers, rows, func(i int) []float64 { return h.Data[i*(d+1) : (i+1)*(d+1)-1] }, func(i int) {
+		h.Data[(i+1)*(d+1)-1] = 1
+	})
 	return h, rows, nil
+}
+
+// width counts what layers make of a row.
+func (t *table) width(layers []features.Layer) (d int, err error) {
+	d = t.x.Width
+	for i := range layers {
+		if err := layers[i].Check(d); err != nil {
+			return 0, err
+		}
+		d = layers[i].Out()
+	}
+	return d, nil
+}
+
+// apply writes what layers make of rows to where to says, and calls done after each.
+func (t *table) apply(layers []features.Layer, rows []int, to func(i int) []float64, done func(i int)) {
+	net := features.NewNet(layers)
+	scratch, buf := make([]float64, net.Scratch()), make([]float64, t.x.Width)
+	for i, r := range rows {
+		net.Apply(to(i), t.row(r, buf), scratch)
+		done(i)
+	}
 }
 
 // pieces keeps all features. It adds pieces of the numbers, between quantiles of the rows. Of a number that takes few
@@ -639,12 +706,8 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 func pieces(t *table, rows []int) ([]features.Layer, []int) {
 	p, strata := &features.Pieces{In: t.x.Width}, t.strata()
 	codes, own := &features.Forest{In: t.x.Width}, []int{}
-	x := make([]float64, 0, min(len(rows), 10_000))
 	for _, j := range t.numbers {
-		x = x[:0]
-		for i := 0; i < len(rows); i += max(1, len(rows)/10_000) {
-			x = append(x, t.x.Data[rows[i]*t.x.Width+int(j)])
-		}
+		x := t.column(j, rows, max(1, len(rows)/10_000))
 		slices.Sort(x)
 		many := min(knots, max(4, len(rows)/knots))
 		var at []float64

@@ -94,8 +94,9 @@ func (t *table) grown(rows []int, outputs int) []int {
 func (t *table) of(rows []int) (x regress.Matrix, action []int32, y []float64) {
 	d := t.x.Width
 	x = regress.Matrix{Width: d, Data: make([]float64, 0, len(rows)*d)}
+	buf := make([]float64, d)
 	for _, r := range rows {
-		x.Data = append(x.Data, t.x.Data[r*d:(r+1)*d]...)
+		x.Data = append(x.Data, t.row(r, buf)...)
 		action, y = append(action, t.action[r]), append(y, t.y[r])
 	}
 	return x, action, y

@@ -47,7 +47,7 @@ func (t *table) inputs(rows []int) (x *mat.Dense, y []float64, mean float64) {
 	d := t.x.Width
 	x = mat.NewDense(len(rows), d+1, nil)
 	for i, r := range rows {
-		copy(x.RawRowView(i), t.x.Data[r*d:(r+1)*d])
+		copy(x.RawRowView(i), t.row(r, x.RawRowView(i)[:d]))
 		x.Set(i, d, t.numeric.value[r])
 		y = append(y, t.y[r])
 	}

@@ -74,7 +74,7 @@ func cosines(f *mat.Dense, d int) features.Layer {
 func (t *table) contexts(rows []int) *mat.Dense {
 	x := mat.NewDense(len(rows), t.x.Width, nil)
 	for i, r := range rows {
-		copy(x.RawRowView(i), t.x.Data[r*t.x.Width:(r+1)*t.x.Width])
+		copy(x.RawRowView(i), t.row(r, x.RawRowView(i)))
 	}
 	return x
 }

@@ -25,12 +25,26 @@ import (
 // as they are alike.
 type Hierarchy struct {
 	X       Matrix  // without a stride; the last column is 1, whose shared coefficient is free
+	Codes   Codes   // columns after those of X
 	Group   []int32 // of each row
 	Groups  int     // number of groups
 	Stratum []int   // of each column, from 0 on
 	Family  []int   // of each column, from 0 on: strata of one are alike until the rewards say otherwise
 	Threads int     // that compute at once; 0: one. The result is the same for any number
 }
+
+// Codes are columns of 0 and 1 of which a row has few, such as those of categories. Those of one stratum are never 1
+// together.
+type Codes struct {
+	Columns int
+	Each    int     // that are 1 in a row, at most
+	Data    []int32 // [n×Each]: those that are; negative: none
+}
+
+func (c Codes) row(i int) []int32 { return c.Data[i*c.Each : (i+1)*c.Each] }
+
+// Dim is the number of columns.
+func (h *Hierarchy) Dim() int { return h.X.Width + h.Codes.Columns }
 
 // Scales are standard deviations by column, of the shared coefficients and of those of the groups.
 type Scales struct {
@@ -63,7 +77,7 @@ const (
 //
 //	φ = Σ(y_i − m_{g_i})² / Σm_{g_i}(1 − m_{g_i})
 func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
-	s := Scales{Shared: make([]float64, h.X.Width), Own: make([]float64, h.X.Width)}
+	s := Scales{Shared: make([]float64, h.Dim()), Own: make([]float64, h.Dim())}
 	for j := range s.Own {
 		s.Shared[j], s.Own[j] = .3, .3
 	}
@@ -73,7 +87,7 @@ func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 
 // Again is Scales in at most so many updates, which begin at others: those of a log of which h has some rows.
 func (h *Hierarchy) Again(ctx context.Context, y []float64, from Scales, rounds int) (Scales, error) {
-	m := h.X.Width
+	m := h.Dim()
 	if len(h.Stratum) != m || len(h.Group) != len(y) || h.X.Len() != len(y) {
 		return Scales{}, fmt.Errorf("regress: %d strata of %d columns, %d groups and %d rows for %d rewards",
 			len(h.Stratum), m, len(h.Group), h.X.Len(), len(y))
@@ -100,7 +114,8 @@ func (h *Hierarchy) Again(ctx context.Context, y []float64, from Scales, rounds 
 		for j := range squares {
 			squares[j] = theta[j] * theta[j]
 		}
-		h.update(s.Shared[:m-1], squares, shared, 1)
+		h.update(s.Shared, squares, shared, 1)
+		s.Shared[h.X.Width-1] = freeScale
 		if s.far(before) < settled {
 			break
 		}
@@ -146,12 +161,18 @@ func (h *Hierarchy) Fit(ctx context.Context, y []float64, s Scales) ([]float64, 
 // fit finds θ in units in which the curvature has about 1 on its diagonal.
 func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []float64,
 	iterations int) ([]float64, error) {
-	m, n := h.X.Width, h.X.Len()
-	if h.X.stride() != m || len(h.Group) != n {
-		return nil, fmt.Errorf("regress: rows of %d columns with a stride of %d, %d groups of %d rows: want no stride, "+
-			"and a group of each row", m, h.X.stride(), len(h.Group), n)
+	m, n := h.Dim(), h.X.Len()
+	if h.X.stride() != h.X.Width || len(h.Group) != n || len(h.Codes.Data) != n*h.Codes.Each {
+		return nil, fmt.Errorf("regress: rows of %d columns with a stride of %d, %d groups and %d codes of %d rows: "+
+			"want no stride, a group of each row, and %d codes", h.X.Width, h.X.stride(), len(h.Group),
+			len(h.Codes.Data), n, h.Codes.Each)
 	}
-	square := h.X.squares()
+	square := append(h.X.squares(), make([]float64, h.Codes.Columns)...)
+	for _, c := range h.Codes.Data {
+		if c >= 0 {
+			square[h.X.Width+int(c)]++
+		}
+	}
 	mean := (floats.Sum(y) + 1) / (float64(n) + 2)
 	d := (1 + h.Groups) * m
 	o := Options{Iterations: iterations, Threads: h.Threads, Penalties: make([]float64, d),
@@ -166,7 +187,7 @@ func (h *Hierarchy) fit(ctx context.Context, y []float64, s Scales, start []floa
 	}
 	if start == nil {
 		o.Start = make([]float64, d)
-		o.Start[m-1] = math.Log(mean / (1 - mean))
+		o.Start[h.X.Width-1] = math.Log(mean / (1 - mean))
 	}
 	return Logistic(ctx, &nested{Hierarchy: h}, y, o)
 }
@@ -178,37 +199,57 @@ type nested struct {
 }
 
 func (h *nested) Len() int { return h.X.Len() }
-func (h *nested) Dim() int { return (1 + h.Groups) * h.X.Width }
+func (h *nested) Dim() int { return (1 + h.Groups) * h.Hierarchy.Dim() }
 
 // Pass implements [Design].
 func (h *nested) Pass(grad, theta, scores []float64, k, from, to int, loss func()) {
-	m := h.X.Width
-	buffer, _ := h.buffers.Get().(*blas64.Vector)
+	m, width := h.Hierarchy.Dim(), h.X.Width
+	buffer, _ := h.buffers.Get().(*[]float64)
 	if buffer == nil {
-		buffer = &blas64.Vector{N: m, Inc: 1, Data: make([]float64, m)}
+		b := make([]float64, m)
+		buffer = &b
 	}
 	defer h.buffers.Put(buffer)
-	each := func(work func(group int, x blas64.General, z []float64)) {
+	dense, codes := blas64.Vector{N: width, Inc: 1, Data: (*buffer)[:width]}, (*buffer)[width:]
+	each := func(work func(group, first int, x blas64.General, z []float64)) {
 		for i := from; i < to; {
 			end := i + 1
 			for end < to && h.Group[end] == h.Group[i] {
 				end++
 			}
-			x := blas64.General{Rows: end - i, Cols: m, Stride: m, Data: h.X.Data[i*m : end*m]}
-			work((1+int(h.Group[i]))*m, x, scores[i-from:end-from])
+			x := blas64.General{Rows: end - i, Cols: width, Stride: width, Data: h.X.Data[i*width : end*width]}
+			work((1+int(h.Group[i]))*m, i, x, scores[i-from:end-from])
 			i = end
 		}
 	}
-	each(func(group int, x blas64.General, z []float64) {
-		floats.AddTo(buffer.Data, theta[:m], theta[group:group+m])
-		blas64.Gemv(blas.NoTrans, 1, x, *buffer, 0, blas64.Vector{N: len(z), Inc: 1, Data: z})
+	each(func(group, first int, x blas64.General, z []float64) {
+		floats.AddTo(*buffer, theta[:m], theta[group:group+m])
+		blas64.Gemv(blas.NoTrans, 1, x, dense, 0, blas64.Vector{N: len(z), Inc: 1, Data: z})
+		if h.Codes.Each > 0 {
+			for i := range z {
+				for _, c := range h.Codes.row(first + i) {
+					if c >= 0 {
+						z[i] += codes[c]
+					}
+				}
+			}
+		}
 	})
 	loss()
-	each(func(group int, x blas64.General, z []float64) {
-		clear(buffer.Data)
-		simd.AddRowsTimes(buffer.Data, x.Data, z)
-		floats.Add(grad[:m], buffer.Data)
-		floats.Add(grad[group:group+m], buffer.Data)
+	each(func(group, first int, x blas64.General, z []float64) {
+		clear(*buffer)
+		simd.AddRowsTimes(dense.Data, x.Data, z)
+		if h.Codes.Each > 0 {
+			for i, v := range z {
+				for _, c := range h.Codes.row(first + i) {
+					if c >= 0 {
+						codes[c] += v
+					}
+				}
+			}
+		}
+		floats.Add(grad[:m], *buffer)
+		floats.Add(grad[group:group+m], *buffer)
 	})
 }
 
@@ -222,9 +263,10 @@ func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64,
 	weight, rows := h.curved(theta)
 	n, m := float64(h.X.Len()), float64(h.X.Width)
 	whole := m*m*(n+m*float64(h.Groups)) <= mostWhole
-	shared, own = make([]float64, h.X.Width), make([]float64, h.X.Width)
+	shared, own = make([]float64, h.Dim()), make([]float64, h.Dim())
+	h.codes(shared[h.X.Width:], own[h.X.Width:], weight, l0[h.X.Width:], l1[h.X.Width:])
 	strata := map[int][]int{}
-	for j, of := range h.Stratum {
+	for j, of := range h.Stratum[:h.X.Width] {
 		if whole {
 			of = 0
 		}
@@ -330,19 +372,42 @@ func (h *Hierarchy) covariance(rows, columns []int, weight []float64,
 // diagonal sets the variances of a column as if it were alone.
 func (h *Hierarchy) diagonal(shared, own []float64, j int, weight []float64, rows [][]int, l0, l1 float64) {
 	curved := make([]float64, h.Groups)
-	precision := l0
 	for a, of := range rows {
 		for _, i := range of {
 			v := h.X.row(i)[j]
 			curved[a] += weight[i] * v * v
 		}
-		precision += l1 * curved[a] / (curved[a] + l1)
 	}
-	shared[j] = 1 / precision
+	shared[j], own[j] = alone(curved, l0, l1)
+}
+
+// codes sets the variances of the columns of codes, those of a stratum exactly.
+func (h *Hierarchy) codes(shared, own, weight, l0, l1 []float64) {
+	curved := make([]float64, h.Codes.Columns*h.Groups)
+	for i, a := range h.Group {
+		for _, c := range h.Codes.row(i) {
+			if c >= 0 {
+				curved[int(c)*h.Groups+int(a)] += weight[i]
+			}
+		}
+	}
+	for c := range shared {
+		shared[c], own[c] = alone(curved[c*h.Groups:(c+1)*h.Groups], l0[c], l1[c])
+	}
+}
+
+// alone are the variances of a column of which a group has the curvature, the groups' summed.
+func alone(curved []float64, l0, l1 float64) (shared, own float64) {
+	precision := l0
+	for _, v := range curved {
+		precision += l1 * v / (v + l1)
+	}
+	shared = 1 / precision
 	for _, v := range curved {
 		g := v / (v + l1)
-		own[j] += 1/(v+l1) + g*g*shared[j]
+		own += 1/(v+l1) + g*g*shared
 	}
+	return shared, own
 }
 
 // precisions are φΛ_0 and φΛ_1.
@@ -375,12 +440,18 @@ func (h *Hierarchy) dispersion(y []float64) float64 {
 
 // curved are p_i(1 − p_i) of rows, and the rows of each group.
 func (h *Hierarchy) curved(theta []float64) (weight []float64, rows [][]int) {
-	m := h.X.Width
+	m := h.Dim()
 	weight, rows = make([]float64, len(h.Group)), make([][]int, h.Groups)
 	for i, a := range h.Group {
+		own := theta[(int(a)+1)*m:]
 		var z float64
 		for j, v := range h.X.row(i) {
-			z += v * (theta[j] + theta[(int(a)+1)*m+j])
+			z += v * (theta[j] + own[j])
+		}
+		for _, c := range h.Codes.row(i) {
+			if c >= 0 {
+				z += theta[h.X.Width+int(c)] + own[h.X.Width+int(c)]
+			}
 		}
 		p := 1 / (1 + math.Exp(-z))
 		weight[i], rows[a] = p*(1-p), append(rows[a], i)
