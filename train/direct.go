@@ -94,6 +94,7 @@ const (
 	mostTuning    = 10_000  // rows that scales and weights are chosen on
 	mostOutputs   = 1 << 14 // elements of θ [K×MK] of a mixture
 	mostScaling   = 1 << 22 // numbers that scales are learned from
+	mostCoded     = 40_000  // rows of coded tables that scales are chosen on
 	mostAgain     = 1_000   // rows of which each fold has scales of its own: of few rows they know much of the rest
 	scaledAgain   = 2       // updates of them
 	mostProducts  = 600
@@ -560,6 +561,9 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 	}
 	tune := func(ctx context.Context, t *table, rows []int, of *tuning) (*tuning, error) {
 		p := tuning{strata: t.strata()}
+		if t.coded != nil && of == nil {
+			rows = evenly(t.all(), mostCoded) // each value is in few of them
+		}
 		if of != nil {
 			p = *of
 		} else if expand != nil {

@@ -117,11 +117,8 @@ func (l *learning) unseen() (open []int, err error) {
 // and the others make the guarantee tighter.
 const mostTeaching = 1 << 22
 
-// Of manyRows half are enough to learn from, but for wide tables, whose other half is wideChunks.
-const (
-	manyRows   = 50_000
-	wideChunks = 3
-)
+// Of manyRows half are enough to learn from, but for wide tables.
+const manyRows = 50_000
 
 // settleSplit decides how the rows that no earlier policy saw are divided.
 func (l *learning) settleSplit(open []int, teaches bool) {
@@ -136,7 +133,7 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	switch {
 	case o.Share == 0 && teaches && o.Chunks > 1 && l.log.Numbers != nil:
 		o.Share = 0.35 // curves of numbers need fewer rows
-	case o.Share == 0 && teaches && o.Chunks > 1 && !(o.Chunks == wideChunks && len(open) > manyRows):
+	case o.Share == 0 && teaches && o.Chunks > 1:
 		o.Share = 0.55
 	case o.Share == 0 && teaches && l.rulesAlone() && o.Distil == nil && len(o.Requirements) == 0:
 		// cuts need many rows, and are not learned in chunks; limits need more that certify
@@ -225,10 +222,9 @@ func (l *learning) settleChunks(open []int) {
 // contexts.
 func chunksOf(n, effects int) int {
 	switch {
-	case n >= 50 && n <= manyRows:
+	case n >= 50 && n <= manyRows,
+		n > manyRows && n <= 4*manyRows && 50*effects > n: // what is learned still gains from each row
 		return 6
-	case n > manyRows && n <= 4*manyRows && 50*effects > n: // what is learned still gains from each row
-		return wideChunks
 	}
 	return 1
 }

@@ -343,13 +343,13 @@ func (l *learning) scaling() logs.Scaling {
 	return s
 }
 
-// A table has at most mostColumns features; or as many columns, numbers among them, and mostWide features, as a
-// category has one for each value. What is wider is learned from by gradients, and up to mostWide by
+// A table has at most mostColumns features; or as many columns, numbers among them or many rows, and mostWide
+// features, as a category has one for each value. What is wider is learned from by gradients, and up to mostWide by
 // [train.Recipe.Linear].
 const (
 	mostColumns = 512
 	mostWide    = 4096
-	mostRead    = 1 << 26 // features of all rows together, where they are more than mostColumns: models read no more
+	mostRead    = 1 << 28 // features of all rows together, where they are more than mostColumns: models read no more
 )
 
 // leastLayered is how many rows a table needs for layers to be a candidate that nobody asked for.
@@ -365,8 +365,9 @@ func (l *learning) narrow() bool {
 	for _, of := range l.encoder.Categories() {
 		columns, numbers = columns-len(of)+1, numbers-len(of)
 	}
-	return l.listed() && (dim <= mostColumns ||
-		numbers > 0 && columns <= mostColumns && dim <= mostWide && dim*l.encoded.Len() <= mostRead)
+	told := numbers > 0 || l.encoded.Len() >= 2*leastLayered
+	return l.listed() && (dim <= mostColumns || told &&
+		columns <= mostColumns && dim <= mostWide && dim*l.encoded.Len() <= mostRead)
 }
 
 // listed reports that the log has a list of actions that is short enough for models of each.

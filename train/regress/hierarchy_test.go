@@ -196,3 +196,94 @@ func TestHierarchy_TakesRowsOfAGroupTogether(t *testing.T) {
 		t.Errorf("%v apart", d)
 	}
 }
+
+// Codes are what their columns of 0 and 1 are, in less memory: the same coefficients, and the same variances.
+func TestHierarchy_CodesAreColumns(t *testing.T) {
+	const n, groups, width = 20_000, 3, 3 // with fewer rows dense columns are curved together
+	sizes := []int{70, 10}
+	r := rand.New(rand.NewPCG(4, 4))
+	coded := &Hierarchy{X: Matrix{Width: width}, Groups: groups, Codes: Codes{Columns: 80, Each: 2}}
+	dense := &Hierarchy{X: Matrix{Width: width + 80}, Groups: groups}
+	coded.Stratum, coded.Family = []int{0, 1, 4}, []int{0, 0, 2}
+	effects := make([][80]float64, groups)
+	order := []int{0, 1} // of dense among coded columns
+	for c := range 80 {
+		coded.Stratum, coded.Family = append(coded.Stratum, 2+c/sizes[0]), append(coded.Family, 1)
+		order = append(order, width+c)
+		for a := range groups {
+			effects[a][c] = r.NormFloat64()
+		}
+	}
+	order = append(order, 2)
+	for _, j := range order {
+		dense.Stratum, dense.Family = append(dense.Stratum, coded.Stratum[j]), append(dense.Family, coded.Family[j])
+	}
+	y := make([]float64, n)
+	for i := range n {
+		a := int32(i / 100 % groups)
+		x := []float64{r.NormFloat64(), r.NormFloat64(), 1}
+		codes := []int32{int32(r.IntN(sizes[0])), int32(sizes[0] + r.IntN(sizes[1]))}
+		if r.IntN(9) == 0 {
+			codes[r.IntN(2)] = -1
+		}
+		row, z := make([]float64, 80), x[0]*float64(a)
+		for _, c := range codes {
+			if c >= 0 {
+				row[c], z = 1, z+effects[a][c]
+			}
+		}
+		coded.X.Data, coded.Codes.Data = append(coded.X.Data, x...), append(coded.Codes.Data, codes...)
+		dense.X.Data = append(append(append(dense.X.Data, x[:2]...), row...), 1)
+		coded.Group, dense.Group = append(coded.Group, a), append(dense.Group, a)
+		if r.Float64() < 1/(1+math.Exp(-z)) {
+			y[i] = 1
+		}
+	}
+	scales, err := coded.Scales(context.Background(), y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pick := func(of []float64, order []int) (picked []float64) {
+		for _, j := range order {
+			picked = append(picked, of[j])
+		}
+		return picked
+	}
+	alike := func(what string, got, want []float64, within float64) {
+		if !floats.EqualApprox(got, want, within) {
+			t.Errorf("%s: %.4v, of dense columns %.4v", what, got, want)
+		}
+	}
+	same := Scales{pick(scales.Shared, order), pick(scales.Own, order), scales.Dispersion}
+	theta, err := coded.Fit(context.Background(), y, scales)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := dense.Fit(context.Background(), y, same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := width + 80
+	var permuted []float64
+	for g := range groups + 1 {
+		permuted = append(permuted, pick(theta[g*m:(g+1)*m], order)...)
+	}
+	alike("coefficients", permuted, want, .01)
+	shared, own, err := coded.variances(theta, scales)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantShared, wantOwn, err := dense.variances(permuted, same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alike("shared variances", pick(shared, order)[2:m-1], wantShared[2:m-1], 1e-9)
+	alike("variances", pick(own, order)[2:m-1], wantOwn[2:m-1], 1e-9)
+	if least := slices.Min(scales.Own[width:]); least < .5 {
+		t.Errorf("effects from N(0, 1) have a scale of %.3f", least)
+	}
+	coded.Codes.Data = coded.Codes.Data[1:]
+	if _, err := coded.Fit(context.Background(), y, scales); err == nil {
+		t.Error("a code that is missing was accepted")
+	}
+}
