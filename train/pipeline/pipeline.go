@@ -349,7 +349,7 @@ func (l *learning) scaling() logs.Scaling {
 const (
 	mostColumns = 512
 	mostWide    = 4096
-	mostRead    = 1 << 28 // features of all rows together, where they are more than mostColumns: models read no more
+	mostRead    = 1 << 30 // features of all rows together, where they are more than mostColumns: models read no more
 )
 
 // leastLayered is how many rows a table needs for layers to be a candidate that nobody asked for.
