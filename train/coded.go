@@ -104,8 +104,8 @@ func (d *Direct) coded(log *logs.Log, rows []int) *table {
 	return t
 }
 
-// design is what layers make of rows, as a hierarchy has it, the place of each of its columns among those of expand, and
-// which rows it has. Layers keep all features as their first.
+// design is what layers make of rows, as a hierarchy has it, the place of each of its columns among those of expand,
+// and which rows it has. Layers keep all features as their first.
 func (t *table) design(layers []features.Layer, rows []int) (*regress.Hierarchy, []int, []int, error) {
 	if t.coded == nil {
 		x, at, err := t.expand(layers, rows)
@@ -123,9 +123,7 @@ func (t *table) design(layers []features.Layer, rows []int) (*regress.Hierarchy,
 	rows = evenly(rows, mostTable/(m+c.codes.Each))
 	h := &regress.Hierarchy{X: regress.Matrix{Width: m, Data: make([]float64, len(rows)*m)}}
 	h.Codes = regress.Codes{Columns: c.codes.Columns, Each: c.codes.Each}
-	out := make([]float64, d+1)
-	out[d] = 1
-	t.apply(layers, rows, func(int) []float64 { return out[:d] }, func(i int) {
+	t.apply(layers, d, rows, func(i int, out []float64) {
 		for at, j := range order[:m] {
 			h.X.Data[i*m+at] = out[j]
 		}

@@ -58,7 +58,8 @@ func TestDirect_CodesAreTheTable(t *testing.T) {
 	}
 	if !slices.Equal(coded.numbers, dense.numbers) || !slices.Equal(coded.constant, dense.constant) ||
 		len(coded.constant) < 2 || !slices.Equal(coded.column(int32(d-2), rows, 2), dense.column(int32(d-2), rows, 2)) {
-		t.Errorf("numbers %v, constant %v; of the table %v, %v", coded.numbers, coded.constant, dense.numbers, dense.constant)
+		t.Errorf("numbers %v, constant %v; of the table %v, %v", coded.numbers, coded.constant, dense.numbers,
+			dense.constant)
 	}
 	for _, of := range kinds()[:2] { // linear, additive
 		p, err := of.tune(context.Background(), coded, rows, nil)

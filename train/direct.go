@@ -581,21 +581,19 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		last := slices.Max(append(slices.Clone(p.strata), -1)) + 1
 		h.Stratum = logs.Pick(append(slices.Clone(p.strata), last), order)
 		h.Family = logs.Pick(append(family, 4), order)
-		scales := regress.Scales{}
 		if of != nil {
-			scales = regress.Scales{Shared: logs.Pick(p.scales.Shared, order), Own: logs.Pick(p.scales.Own, order)}
-			scales, err = h.Again(ctx, y, scales, scaledAgain)
+			p.scales, err = h.Again(ctx, y, p.scales.Of(order), scaledAgain)
 		} else {
-			scales, err = h.Scales(ctx, y)
+			p.scales, err = h.Scales(ctx, y)
 		}
 		if err != nil {
 			return nil, err
 		}
-		p.scales = regress.Scales{Shared: make([]float64, len(order)), Own: make([]float64, len(order)),
-			Dispersion: scales.Dispersion}
+		place := make([]int, len(order))
 		for at, j := range order {
-			p.scales.Shared[j], p.scales.Own[j] = scales.Shared[at], scales.Own[at]
+			place[j] = at
 		}
+		p.scales = p.scales.Of(place)
 		return &p, nil
 	}
 	fit := func(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error) {
@@ -603,8 +601,7 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		if err != nil {
 			return nil, err
 		}
-		theta, err := h.Fit(ctx, y, regress.Scales{Shared: logs.Pick(p.scales.Shared, order),
-			Own: logs.Pick(p.scales.Own, order), Dispersion: p.scales.Dispersion})
+		theta, err := h.Fit(ctx, y, p.scales.Of(order))
 		if err != nil {
 			return nil, err
 		}
@@ -677,9 +674,7 @@ func (t *table) expand(layers []features.Layer, rows []int) (regress.Matrix, []i
 	}
 	rows = evenly(rows, most/(d+1))
 	h := regress.Matrix{Width: d + 1, Data: make([]float64, len(rows)*(d+1))}
-	t.apply(layers, rows, func(i int) []float64 { return h.Data[i*(d+1) : (i+1)*(d+1)-1] }, func(i int) {
-		h.Data[(i+1)*(d+1)-1] = 1
-	})
+	t.apply(layers, d, rows, func(i int, out []float64) { copy(h.Data[i*(d+1):], out) })
 	return h, rows, nil
 }
 
@@ -695,13 +690,14 @@ func (t *table) width(layers []features.Layer) (d int, err error) {
 	return d, nil
 }
 
-// apply writes what layers make of rows to where to says, and calls done after each.
-func (t *table) apply(layers []features.Layer, rows []int, to func(i int) []float64, done func(i int)) {
+// apply gives what layers make of each of the rows, d numbers, and 1.
+func (t *table) apply(layers []features.Layer, d int, rows []int, give func(i int, out []float64)) {
 	net := features.NewNet(layers)
-	scratch, buf := make([]float64, net.Scratch()), make([]float64, t.x.Width)
+	scratch, buf, out := make([]float64, net.Scratch()), make([]float64, t.x.Width), make([]float64, d+1)
+	out[d] = 1
 	for i, r := range rows {
-		net.Apply(to(i), t.row(r, buf), scratch)
-		done(i)
+		net.Apply(out[:d], t.row(r, buf), scratch)
+		give(i, out)
 	}
 }
 

@@ -53,6 +53,15 @@ type Scales struct {
 	Dispersion float64
 }
 
+// Of returns the scales of some columns, in their order.
+func (s Scales) Of(columns []int) Scales {
+	of := Scales{Dispersion: s.Dispersion}
+	for _, j := range columns {
+		of.Shared, of.Own = append(of.Shared, s.Shared[j]), append(of.Own, s.Own[j])
+	}
+	return of
+}
+
 const (
 	scaleRounds     = 12
 	settled         = .05 // a change of scales, by its logarithm, below which they are left

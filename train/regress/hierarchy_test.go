@@ -254,7 +254,7 @@ func TestHierarchy_CodesAreColumns(t *testing.T) {
 			t.Errorf("%s: %.4v, of dense columns %.4v", what, got, want)
 		}
 	}
-	same := Scales{pick(scales.Shared, order), pick(scales.Own, order), scales.Dispersion}
+	same := scales.Of(order)
 	theta, err := coded.Fit(context.Background(), y, scales)
 	if err != nil {
 		t.Fatal(err)
