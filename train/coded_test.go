@@ -66,6 +66,10 @@ func TestDirect_CodesAreTheTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if sites := p.scales.Shared[1 : codes+1]; slices.Min(sites) != slices.Max(sites) || p.scales.Shared[codes+1] == sites[0] {
+			t.Errorf("%s: scales of sites %v to %v, of the number after them %v", of.name, slices.Min(sites), slices.Max(sites),
+				p.scales.Shared[codes+1])
+		}
 		got, err := of.fit(context.Background(), coded, rows, p)
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +91,7 @@ func TestDirect_CodesAreTheTable(t *testing.T) {
 	}
 	for _, bad := range []func(row []float64){func(row []float64) { row[1] = 2 },
 		func(row []float64) { row[1], row[2] = 1, 1 }} {
-		row := x.Data[5*d : 6*d]
+		row := x.Data[7*d : 8*d] // that has no site
 		was := slices.Clone(row)
 		bad(row)
 		if direct.coded(log, rows) != nil {
