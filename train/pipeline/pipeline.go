@@ -386,6 +386,9 @@ func (l *learning) recipe(ctx context.Context) error {
 		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 		if l.o.Settings.Representation == "" {
 			r.Direct.Layers = leastLayered
+			if l.encoded.Dim() > mostColumns { // they learn more noise than trees do
+				r.Direct.Layers = math.MaxInt
+			}
 		}
 		r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple
 	} else if dim := l.encoded.Dim(); l.listed() && dim > mostColumns && dim <= mostWide {
