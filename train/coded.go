@@ -6,8 +6,8 @@ import (
 	"opl/train/regress"
 )
 
-// leastCoded are the features of a table from which on its categories are kept as codes.
-const leastCoded = 512
+// mostDense are the features of a table, beyond which its categories are kept as codes.
+const mostDense = 512
 
 // coded are rows of numbers and codes: of a wide table almost all features are 0.
 type coded struct {
@@ -43,7 +43,7 @@ func (t *table) wide() int {
 // coded reads rows, or every so many of them, as numbers and codes; nil: they are not wide, or a category has values
 // other than 0 and 1, or two at once.
 func (d *Direct) coded(log *logs.Log, rows []int) *table {
-	if log.Dim() <= leastCoded || d.Encoder == nil || d.Encoder.Dim() != log.Dim() {
+	if log.Dim() <= mostDense || d.Encoder == nil || d.Encoder.Dim() != log.Dim() {
 		return nil
 	}
 	dim := log.Dim()

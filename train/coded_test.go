@@ -66,9 +66,10 @@ func TestDirect_CodesAreTheTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sites := p.scales.Shared[1 : codes+1]; slices.Min(sites) != slices.Max(sites) || p.scales.Shared[codes+1] == sites[0] {
-			t.Errorf("%s: scales of sites %v to %v, of the number after them %v", of.name, slices.Min(sites), slices.Max(sites),
-				p.scales.Shared[codes+1])
+		sites, after := p.scales.Shared[1:codes+1], p.scales.Shared[codes+1]
+		if slices.Min(sites) != slices.Max(sites) || after == sites[0] {
+			t.Errorf("%s: scales of sites %v to %v, of the number after them %v", of.name, slices.Min(sites),
+				slices.Max(sites), after)
 		}
 		got, err := of.fit(context.Background(), coded, rows, p)
 		if err != nil {

@@ -71,9 +71,9 @@ type tuning struct {
 
 // table is contexts, actions and rewards of rows.
 type table struct {
-	x       regress.Matrix // φ(x), unless it is coded
-	coded   *coded
-	rows    []int // of the log
+	x       regress.Matrix // φ(x)
+	coded   *coded         // φ(x) of a wide table, of which x has the width alone
+	rows    []int          // of the log
 	action  []int32
 	y       []float64 // rewards in [0, 1]
 	k       int

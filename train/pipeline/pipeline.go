@@ -386,8 +386,8 @@ func (l *learning) recipe(ctx context.Context) error {
 		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 		if l.o.Settings.Representation == "" {
 			r.Direct.Layers = leastLayered
-			if l.encoded.Dim() > mostColumns { // they learn more noise than trees do
-				r.Direct.Layers = math.MaxInt
+			if l.encoded.Dim() > mostColumns { // layers of them won by the chance of the choice
+				c.Representation = nil
 			}
 		}
 		r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple

@@ -43,6 +43,34 @@ type Codes struct {
 
 func (c Codes) row(i int) []int32 { return c.Data[i*c.Each : (i+1)*c.Each] }
 
+// times adds the columns times codes [Columns] to z, the rows from first on.
+func (c Codes) times(z, codes []float64, first int) {
+	if c.Each == 0 {
+		return
+	}
+	for i := range z {
+		for _, j := range c.row(first + i) {
+			if j >= 0 {
+				z[i] += codes[j]
+			}
+		}
+	}
+}
+
+// transposed adds z, the rows from first on, times the columns to codes [Columns].
+func (c Codes) transposed(codes, z []float64, first int) {
+	if c.Each == 0 {
+		return
+	}
+	for i := range z {
+		for _, j := range c.row(first + i) {
+			if j >= 0 {
+				codes[j] += z[i]
+			}
+		}
+	}
+}
+
 // Dim is the number of columns.
 func (h *Hierarchy) Dim() int { return h.X.Width + h.Codes.Columns }
 
@@ -234,29 +262,13 @@ func (h *nested) Pass(grad, theta, scores []float64, k, from, to int, loss func(
 	each(func(group, first int, x blas64.General, z []float64) {
 		floats.AddTo(*buffer, theta[:m], theta[group:group+m])
 		blas64.Gemv(blas.NoTrans, 1, x, dense, 0, blas64.Vector{N: len(z), Inc: 1, Data: z})
-		if h.Codes.Each > 0 {
-			for i := range z {
-				for _, c := range h.Codes.row(first + i) {
-					if c >= 0 {
-						z[i] += codes[c]
-					}
-				}
-			}
-		}
+		h.Codes.times(z, codes, first)
 	})
 	loss()
 	each(func(group, first int, x blas64.General, z []float64) {
 		clear(*buffer)
 		simd.AddRowsTimes(dense.Data, x.Data, z)
-		if h.Codes.Each > 0 {
-			for i, v := range z {
-				for _, c := range h.Codes.row(first + i) {
-					if c >= 0 {
-						codes[c] += v
-					}
-				}
-			}
-		}
+		h.Codes.transposed(codes, z, first)
 		floats.Add(grad[:m], *buffer)
 		floats.Add(grad[group:group+m], *buffer)
 	})
