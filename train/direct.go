@@ -581,6 +581,7 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		last := slices.Max(append(slices.Clone(p.strata), -1)) + 1
 		h.Stratum = logs.Pick(append(slices.Clone(p.strata), last), order)
 		h.Family = logs.Pick(append(family, 4), order)
+		h.Whole = expand == nil && 4*len(slices.Compact(slices.Sorted(slices.Values(p.strata)))) <= len(p.strata)
 		if of != nil {
 			p.scales, err = h.Again(ctx, y, p.scales.Of(order), scaledAgain)
 		} else {

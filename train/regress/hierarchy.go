@@ -30,6 +30,7 @@ type Hierarchy struct {
 	Groups  int     // number of groups
 	Stratum []int   // of each column, from 0 on
 	Family  []int   // of each column, from 0 on: strata of one are alike until the rewards say otherwise
+	Whole   bool    // columns are mostly those of categories, which go together: see mostWhole
 	Threads int     // that compute at once; 0: one. The result is the same for any number
 }
 
@@ -99,9 +100,9 @@ const (
 	freeScale       = 30  // of the shared intercept
 	near            = .01 // how far a coefficient may be from its mode, in about its standard deviations
 	mostBlock       = 64  // columns of a stratum, beyond which each is taken as if it were alone
-	// products of numbers that the curvature of all columns together may take. Without it columns that go together,
-	// such as the pixels of an image, are shrunk too much.
-	mostWhole = 1e8
+	// products of numbers that the curvature of all columns together may take, and that of whole ones. Without it
+	// columns that go together, such as the pixels of an image, are shrunk too much.
+	mostTogether, mostWhole = 1e8, 1e9
 )
 
 // Scales fits the standard deviations by maximizing the likelihood with θ integrated out, by Laplace's method: with θ
@@ -109,7 +110,8 @@ const (
 //
 //	σ²_s = Σ_{j∈s} θ_j² / Σ_{j∈s} (1 − Σ_jj/σ²_s)
 //
-// MacKay (1992), "Bayesian interpolation". Rewards y are in [0, 1]. Of those that are not all 0 or 1 the log-likelihood
+// MacKay (1992), "Bayesian interpolation". Effects of categories, of which few rows may tell, have exact moments, see
+// [effect.moments]. Rewards y are in [0, 1]. Of those that are not all 0 or 1 the log-likelihood
 // is divided by a dispersion φ, Wedderburn (1974): the less they vary the more they tell. With m_g the means of groups,
 //
 //	φ = Σ(y_i − m_{g_i})² / Σm_{g_i}(1 − m_{g_i})
@@ -130,6 +132,7 @@ func (h *Hierarchy) Again(ctx context.Context, y []float64, from Scales, rounds 
 			len(h.Stratum), m, len(h.Group), h.X.Len(), len(y))
 	}
 	s := Scales{slices.Clone(from.Shared), slices.Clone(from.Own), h.dispersion(y)}
+	all := h.effects()
 	var theta []float64
 	for range rounds {
 		var err error
@@ -140,18 +143,24 @@ func (h *Hierarchy) Again(ctx context.Context, y []float64, from Scales, rounds 
 		if err != nil {
 			return s, err
 		}
-		squares := make([]float64, m)
-		for j := range squares {
-			for a := range h.Groups {
-				squares[j] += theta[(a+1)*m+j] * theta[(a+1)*m+j]
+		sharedSquares, ownSquares := make([]float64, m), make([]float64, m)
+		for k, v := range theta {
+			if k < m {
+				sharedSquares[k] += v * v
+			} else {
+				ownSquares[k%m] += v * v
 			}
 		}
+		h.exactly(all, y, theta, s, func(e *effect) {
+			if e.group == everyGroup {
+				sharedSquares[e.column], shared[e.column] = sharedSquares[e.column]+e.square, shared[e.column]+e.variance
+			} else {
+				ownSquares[e.column], own[e.column] = ownSquares[e.column]+e.square, own[e.column]+e.variance
+			}
+		})
 		before := Scales{slices.Clone(s.Shared), slices.Clone(s.Own), s.Dispersion}
-		h.update(s.Own, squares, own, float64(h.Groups))
-		for j := range squares {
-			squares[j] = theta[j] * theta[j]
-		}
-		h.update(s.Shared, squares, shared, 1)
+		h.update(s.Own, ownSquares, own, float64(h.Groups))
+		h.update(s.Shared, sharedSquares, shared, 1)
 		s.Shared[h.X.Width-1] = freeScale
 		if s.far(before) < settled {
 			break
@@ -282,8 +291,11 @@ func (h *nested) Pass(grad, theta, scores []float64, k, from, to int, loss func(
 func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64, err error) {
 	l0, l1 := s.precisions()
 	weight, rows := h.curved(theta)
-	n, m := float64(h.X.Len()), float64(h.X.Width)
-	whole := m*m*(n+m*float64(h.Groups)) <= mostWhole
+	n, m, most := float64(h.X.Len()), float64(h.X.Width), mostTogether
+	if h.Whole {
+		most = mostWhole
+	}
+	whole := m*m*(n+m*float64(h.Groups)) <= most
 	shared, own = make([]float64, h.Dim()), make([]float64, h.Dim())
 	h.codes(shared[h.X.Width:], own[h.X.Width:], weight, l0[h.X.Width:], l1[h.X.Width:])
 	strata := map[int][]int{}
@@ -461,23 +473,26 @@ func (h *Hierarchy) dispersion(y []float64) float64 {
 
 // curved are p_i(1 − p_i) of rows, and the rows of each group.
 func (h *Hierarchy) curved(theta []float64) (weight []float64, rows [][]int) {
-	m := h.Dim()
 	weight, rows = make([]float64, len(h.Group)), make([][]int, h.Groups)
 	for i, a := range h.Group {
-		own := theta[(int(a)+1)*m:]
-		var z float64
-		for j, v := range h.X.row(i) {
-			z += v * (theta[j] + own[j])
-		}
-		for _, c := range h.Codes.row(i) {
-			if c >= 0 {
-				z += theta[h.X.Width+int(c)] + own[h.X.Width+int(c)]
-			}
-		}
-		p := 1 / (1 + math.Exp(-z))
+		p := 1 / (1 + math.Exp(-h.score(theta, i)))
 		weight[i], rows[a] = p*(1-p), append(rows[a], i)
 	}
 	return weight, rows
+}
+
+// score is x_iᵀ(θ_0 + θ_{g_i}).
+func (h *Hierarchy) score(theta []float64, i int) (z float64) {
+	own := theta[(int(h.Group[i])+1)*h.Dim():]
+	for j, v := range h.X.row(i) {
+		z += v * (theta[j] + own[j])
+	}
+	for _, c := range h.Codes.row(i) {
+		if c >= 0 {
+			z += theta[h.X.Width+int(c)] + own[h.X.Width+int(c)]
+		}
+	}
+	return z
 }
 
 // inverse is that of a positive definite matrix.
