@@ -357,7 +357,8 @@ const leastLayered = 30_000
 
 // narrow reports that the log is narrow enough for models of the reward by [train.Direct].
 func (l *learning) narrow() bool {
-	named := slices.DeleteFunc(slices.Clone(l.o.Learners), func(n string) bool { return n != Rules && !train.IsDirect(n) })
+	gradients := func(name string) bool { return name != Rules && !train.IsDirect(name) }
+	named := slices.DeleteFunc(slices.Clone(l.o.Learners), gradients)
 	if l.o.Learners != nil && len(named) == 0 {
 		return false
 	}
