@@ -872,6 +872,9 @@ class Policy:
         n, draw = n if shown is None else len(shown), np.random.default_rng(seed)
         if not 1 <= n <= len(left):
             raise Error("slots: %s, of %d actions" % (n, len(left)))
+        for name, v in zip(self._names.names, self._context(context, "context")):
+            if name.startswith("slot=") and v == 1:
+                raise Error("context.%s: the slots of a list say where it is: leave it out of the context" % name)
         for l in range(n):
             slot = {"slot": str(l + 1)} if self._names.knows("slot=%d" % (l + 1)) else {}
             pi = self.offered(dict(context, **slot), left)
