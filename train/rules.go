@@ -36,6 +36,8 @@ const (
 	ruleErrors   = 2  // standard errors that a split must gain
 	trialCuts    = 64 // of a feature, in trials
 	mostRuleRows = 200_000
+
+	surrogateColumns = 100 // that a surrogate may read: the time of deep trees grows by their square
 )
 
 // Learn learns a tree from some rows of a log with contexts and a fixed list of actions.
@@ -73,7 +75,7 @@ func Surrogate(ctx context.Context, log *logs.Log, e *features.Encoder, rows []i
 		return nil, fmt.Errorf("train: %d rows of %d features are too many for a surrogate", len(rows), t.x.Width)
 	}
 	o := r.options(t)
-	o.Errors, o.Cuts = 1, trialCuts
+	o.Errors, o.Cuts, o.Columns = 1, trialCuts, surrogateColumns
 	return rules.Learn(ctx, t.x, pi, t.k, o)
 }
 

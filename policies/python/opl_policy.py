@@ -665,6 +665,8 @@ class _Names:
             if name in seen or name == "":
                 raise Error("%s.%s: comes twice" % (what, name) if name else "%s: a value without a name" % what)
             seen.add(name)
+            if "=" in name and name not in self.place and isinstance(v, (str, bool)) and v != "":
+                raise Error("%s.%s: the value is no number: want a name without =" % (what, name))
             if not self.knows(name):
                 continue
             known = True
@@ -672,7 +674,7 @@ class _Names:
                 continue
             number = name in self.place and not isinstance(v, str)
             j = self.place[name] if number else self.category(name, v, what + "." + name)
-            if number or isinstance(v, (float, np.floating)):
+            if number or isinstance(v, (int, float)):
                 try:
                     v = float(v)
                 except OverflowError:
@@ -870,6 +872,9 @@ class Policy:
         n, draw = n if shown is None else len(shown), np.random.default_rng(seed)
         if not 1 <= n <= len(left):
             raise Error("slots: %s, of %d actions" % (n, len(left)))
+        for name, v in zip(self._names.names, self._context(context, "context")):
+            if name.startswith("slot=") and v == 1:
+                raise Error("context.%s: the slots of a list say where it is: leave it out of the context" % name)
         for l in range(n):
             slot = {"slot": str(l + 1)} if self._names.knows("slot=%d" % (l + 1)) else {}
             pi = self.offered(dict(context, **slot), left)

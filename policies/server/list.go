@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 
 	"opl/policies/policyfile"
 	"opl/policies/propensity"
@@ -33,6 +34,11 @@ func (s *Server) list(k *work, p *policyfile.Policy, pi, scores []float64) error
 	}
 	if q.slots > len(pi) {
 		return fmt.Errorf("slots: %d, of %d actions", q.slots, len(pi))
+	}
+	for at, name := range p.Inputs().Names {
+		if strings.HasPrefix(name, "slot=") && at < len(q.filled) && q.filled[at] {
+			return fmt.Errorf("context.%s: the slots of a list say where it is: leave it out of the context", name)
+		}
 	}
 	k.places, k.shown.Slots, k.shown.Propensities = k.places[:0], k.shown.Slots[:0], k.shown.Propensities[:0]
 	take := func(a int, chance float64) {

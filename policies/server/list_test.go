@@ -131,6 +131,10 @@ func testLists(t *testing.T, reads bool, parts int) {
 			t.Errorf("%s: %d %s, want %s", body, w.Code, w.Body, wrong)
 		}
 	}
+	own := `{"context":{"f0":1,"slot":"1"},"slots":2}`
+	if w := do(s, "POST", "/decide", own); reads && (w.Code != 400 || !strings.Contains(w.Body.String(), "context.slot=1: ")) {
+		t.Errorf("%s: %d %s", own, w.Code, w.Body)
+	}
 	// who asks again gets the same list
 	again := `{"context":{"f0":0.3},"decision_id":"mine","slots":3}`
 	first := do(s, "POST", "/decide", again).Body.String()

@@ -29,6 +29,7 @@ contexts = [
     {"0": 1, "1": -2.5, "city": "Oslo"}, {"x_0": .25, "x_1": 1e-3, "city": "Bern"}, {"x_0": True, "city": None, "x_1": ""},
     {"x_0": 1, "city": "Rome"}, {"x_0": 1, "other": {"deep": ["a", 2]}}, {"x_0": 3, "kept": 2}, {"x_0": False, "city": ""}, {"city": "Bern", "x_1": -0.0},
     {"x_0": "1"}, {"x_0": 1, "0": 1}, {"nothing": 1}, {"x_0": 1, "city=Oslo": 1, "city": "Oslo"}, {"x_0": {"x": 1}}, {"city": 5, "x_0": 1}, {"city": True, "x_0": 1}, {"x_2": 1, "kept": 1}, {}, {"x_0": 1, "": 1},
+    {"x_0": 1, "k=a": "b"}, {"x_0": 1, "city=": True}, {"x_0": 1, "k=a": ""}, {"x_0": 1, "k=a": 2}, {"x_0": 1, "city": 10**400},
     {"x_0": 1, "city": 2}, {"x_0": 1, "city": 2.0}, {"x_0": 1, "city": "2"}, {"x_0": 1, "city": "2.0"}, {"x_0": 1, "city": 2.5}]
 assert (p.propensities(contexts[-5:-2]) == p.propensities(contexts[-4])).all()
 for c in contexts:

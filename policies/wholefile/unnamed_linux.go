@@ -13,7 +13,7 @@ import (
 func unnamed(path string, mode fs.FileMode) (*os.File, error) {
 	fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(mode.Perm()))
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, err // a file of a temporary name is tried next
 	}
 	f := os.NewFile(uintptr(fd), path)
 	if _, err := os.Stat(place(f)); err != nil { // no /proc: it could never get a name

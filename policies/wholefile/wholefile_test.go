@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,6 +43,18 @@ func names(t *testing.T, folder string) string {
 		s = append(s, e.Name())
 	}
 	return strings.Join(s, " ")
+}
+
+// Errors of a disk, such as a full one, name the file.
+func TestFile_HasTheNameItGets(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	f, err := Create(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Close(); f.Name() != path && runtime.GOOS == "linux" {
+		t.Errorf("errors say %s, want %s", f.Name(), path)
+	}
 }
 
 func TestWrite_LeavesNothingWhenKilled(t *testing.T) {

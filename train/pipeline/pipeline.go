@@ -357,7 +357,9 @@ const leastLayered = 30_000
 
 // narrow reports that the log is narrow enough for models of the reward by [train.Direct].
 func (l *learning) narrow() bool {
-	if l.o.Learners != nil && !l.rulesAlone() && !slices.ContainsFunc(l.o.Learners, train.IsDirect) {
+	gradients := func(name string) bool { return name != Rules && !train.IsDirect(name) }
+	named := slices.DeleteFunc(slices.Clone(l.o.Learners), gradients)
+	if l.o.Learners != nil && len(named) == 0 {
 		return false
 	}
 	dim := l.encoded.Dim()
@@ -365,7 +367,7 @@ func (l *learning) narrow() bool {
 	for _, of := range l.encoder.Categories() {
 		columns, numbers = columns-len(of)+1, numbers-len(of)
 	}
-	told := numbers > 0 || l.encoded.Len() >= 2*leastLayered
+	told := numbers > 0 || l.encoded.Len() >= 2*leastLayered || len(named) > 0 && !slices.Contains(named, "linear")
 	return l.listed() && (dim <= mostColumns || told &&
 		columns <= mostColumns && dim <= mostWide && dim*l.encoded.Len() <= mostRead)
 }
@@ -391,10 +393,12 @@ func (l *learning) recipe(ctx context.Context) error {
 			}
 		}
 		r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple
+	} else if l.rulesAlone() {
+		return errWide
 	} else if dim := l.encoded.Dim(); l.listed() && dim > mostColumns && dim <= mostWide {
 		r.Linear = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 	}
-	if l.o.Distil != nil && r.Rules != nil {
+	if l.o.Distil != nil {
 		r.Rules.Of, r.Start, c.Prior.Mean = r.Start, nil, nil // what is distilled is no candidate
 		if l.encoder.Unit {
 			return errUnit

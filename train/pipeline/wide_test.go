@@ -8,16 +8,20 @@ import (
 	"strings"
 	"testing"
 
+	"opl/policies/policyfile"
+	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/pipeline"
 )
 
 // A category of many values leaves what has numbers a table. Many numbers, or categories alone, leave it one learner.
 func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
+	seed := uint64(0)
 	draw := func(n int, show func(v float64) string, head string, rest func(r *rand.Rand) string) *logs.Log {
 		var b strings.Builder
 		fmt.Fprintf(&b, "action,reward,propensity,x_u,%s\n", head)
-		r := rand.New(rand.NewPCG(7, 7))
+		seed++
+		r := rand.New(rand.NewPCG(seed, 7))
 		for range n {
 			v, a, p := r.NormFloat64(), r.IntN(2), .15
 			if (a == 0) == (v > 0) {
@@ -38,24 +42,36 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 	number := func(v float64) string { return fmt.Sprintf("%.3f", v) }
 	site := func(r *rand.Rand) string { return fmt.Sprintf("s%d", r.IntN(680)) }
 	sites := draw(8000, number, "x_site", site)
-	named := draw(8000, func(v float64) string { return fmt.Sprintf("u%v", v > 0) }, "x_site", site)
+	sign := func(v float64) string { return fmt.Sprintf("u%v", v > 0) }
+	named, later := draw(8000, sign, "x_site", site), draw(8000, sign, "x_site", site)
 	var names []string
 	for j := range 600 {
 		names = append(names, fmt.Sprintf("x_%d", j))
 	}
-	numbers := draw(800, number, strings.Join(names, ","), func(r *rand.Rand) string {
+	many := func(r *rand.Rand) string {
 		var of []string
 		for range 600 {
 			of = append(of, fmt.Sprintf("%.2f", r.NormFloat64()))
 		}
 		return strings.Join(of, ",")
-	})
+	}
+	head := strings.Join(names, ",")
+	numbers, others := draw(800, number, head, many), draw(800, number, head, many)
+	var last *policyfile.Policy
 	for _, c := range []struct {
 		log  *logs.Log
+		as   string
 		want string
-	}{{sites, "direct ("}, {numbers, "linear"}, {named, "l"}} { // linear, logistic, likelihood
+	}{{sites, "", "direct ("}, {named, "", "l"}, {named, "rules", "rules"}, // l: linear, logistic, likelihood
+		{later, "distil", "rules"}, {numbers, "", "linear"}} {
 		o := pipeline.Options{Chunks: 1}
 		o.Settings.Epochs = 2
+		switch c.as {
+		case "rules":
+			o.Policy = pipeline.Rules
+		case "distil":
+			o.Distil, o.Fresh = last, true
+		}
 		l := mustLearn(t, c.log, o)
 		if dim := l.File.Components[0].Encoder.Dim(); dim <= 512 {
 			t.Errorf("%d features: want more than 512", dim)
@@ -63,5 +79,10 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 		if !strings.HasPrefix(l.Training.Learner, c.want) {
 			t.Errorf("learned by %s: want %s", l.Training.Learner, c.want)
 		}
+		last = policy(t, l)
+	}
+	o := pipeline.Options{Readable: pipeline.Readable{Distil: last}}
+	if _, err := pipeline.Learn(t.Context(), library.Standard(), others, o); err == nil || !strings.Contains(err.Error(), "at most 512 columns") {
+		t.Errorf("600 numbers distil rules: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 type Options struct {
 	Depth   int // splits between the root and a leaf, at most (2), up to MaxDepth
 	Cuts    int // of a feature, at most (256; all of them up to 2,000 rows and depth 2)
+	Columns int // numbers and categories that splits may read, those of the best single splits (0: all)
 	Threads int // (1)
 	// Errors is how many standard errors a split, with all below it, must gain over a leaf and over either side
 	// alone to stay (0: any gain).

@@ -168,6 +168,41 @@ func TestLearn_DeeperIsNoWorse(t *testing.T) {
 	}
 }
 
+// A tree of few columns reads those of the best single splits.
+func TestLearn_ReadsTheBestColumnsAlone(t *testing.T) {
+	x, scores, o := design(400, 2, 5)
+	want := 0.0
+	for i := range 400 {
+		of := x.Data[i*x.Width : (i+1)*x.Width]
+		scores[2*i], scores[2*i+1] = -1, 0
+		if of[1] > 0 {
+			scores[2*i] = 1
+		}
+		if of[5] != 0 { // of the category
+			scores[2*i+1] = 9
+		}
+		want += max(scores[2*i], scores[2*i+1])
+	}
+	read := func(n *Node) (of []int) {
+		for all := []*Node{n}; len(all) > 0; all = all[1:] {
+			if n := all[0]; n.Left != nil {
+				of, all = append(of, n.Feature), append(all, n.Left, n.Right)
+			}
+		}
+		return of
+	}
+	o.Depth, o.Columns = 3, 1
+	tree, err := Learn(t.Context(), x, scores, 2, o)
+	if of := read(tree); err != nil || len(of) == 0 || slices.ContainsFunc(of, func(j int) bool { return j != 4 }) {
+		t.Errorf("reads %v, want the category alone; %v", of, err)
+	}
+	o.Columns = 2
+	tree, err = Learn(t.Context(), x, scores, 2, o)
+	if got := value(tree, x, scores, 2); err != nil || got != want {
+		t.Errorf("value %v, want %v; %v", got, want, err)
+	}
+}
+
 // TestLearn_LooksBelowTheRoot: the best tree of depth 3 has a root that the best one of depth 2 does not have.
 func TestLearn_LooksBelowTheRoot(t *testing.T) {
 	x, _, o := design(1500, 3, 2)

@@ -113,8 +113,30 @@ func newSearch(x regress.Matrix, scores []float64, k int, o Options) (*search, e
 			s.bins += of.bins
 		}
 		if o.Depth < 2 || cuts <= 8 || 4*float64(s.bins)*float64(s.bins)*float64(k) <= mostWork {
+			s.screen()
 			return s, nil
 		}
+	}
+}
+
+// screen keeps the columns of the best single splits, see [Options.Columns].
+func (s *search) screen() {
+	if s.o.Columns == 0 || len(s.columns) <= s.o.Columns {
+		return
+	}
+	all, of := s.cells(), make(map[int]float64, len(s.columns)) // values by feature
+	s.add(all, spaced(s.x.Len(), s.x.Len()), 1)
+	for c := range s.columns {
+		one := *s
+		one.columns = s.columns[c : c+1]
+		of[s.columns[c].feature] = one.stump(all, make([]float64, s.k), false).value
+	}
+	slices.SortStableFunc(s.columns, func(a, b column) int { return cmp.Compare(of[b.feature], of[a.feature]) })
+	s.columns, s.bins = s.columns[:s.o.Columns], 0
+	slices.SortFunc(s.columns, func(a, b column) int { return cmp.Compare(a.feature, b.feature) })
+	for c := range s.columns {
+		s.columns[c].first = s.bins
+		s.bins += s.columns[c].bins
 	}
 }
 

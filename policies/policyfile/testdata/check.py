@@ -23,6 +23,13 @@ def answer(case):
         if case.get("slots"):
             lists = [p.slots(x, None, case["slots"], seed=i) for i, x in enumerate(case["contexts"])]
             again = [p.slots(x, p.actions, shown=list(reversed(s[0]))) for x, s in zip(case["contexts"], lists)]
+            own = [n for n in p.inputs if n.startswith("slot=")]
+            try:
+                p.slots(dict(case["contexts"][0], **{n: 1 for n in own}), None, 1)
+            except opl_policy.Error as e:
+                assert own and ("context.%s: the slots" % own[0]) in str(e), e
+            else:
+                assert not own
             return {"shown": [s for s, _ in lists + again], "pi": [q for _, q in lists + again], "hash": p.hash}
         pi = p.propensities(case["contexts"])
         one = [p.propensities(x) for x in case["contexts"][:3]]
