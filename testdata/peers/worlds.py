@@ -1197,3 +1197,229 @@ def null2(rng):
         x = {**columns(z), "x_c": words("c", rng.integers(0, 4, n))}
         return pd.DataFrame(x), np.tile(means, (n, 1)) + 1e-9 * z[:, :1]
     return sample
+
+
+# The worlds of "Sixteen more worlds".
+
+@world()
+def cat3way(rng):
+    """three categories of six values, every cell its own effects"""
+    effects = rng.normal(0, .7, (6, 6, 6, 4)) + rng.normal(0, .4, (6, 1, 1, 4))
+
+    def sample(rng, n):
+        a, b, c = rng.integers(0, 6, (n, 3)).T
+        x = {"x_a": words("a", a), "x_b": words("b", b), "x_c": words("c", c),
+             "x_n": rng.normal(size=n)}
+        return pd.DataFrame(x), logistic(-.4 + effects[a, b, c])
+    return sample
+
+
+@world()
+def seasonal(rng):
+    """day of the year by region"""
+    phase, base = rng.uniform(0, 2 * np.pi, (4, 4)), rng.normal(0, .3, (4, 4))
+
+    def sample(rng, n):
+        day, region = rng.integers(1, 366, n), rng.integers(0, 4, n)
+        x = {"x_day": day, "x_region": words("r", region), "x_age": rng.integers(18, 80, n)}
+        wave = np.sin(2 * np.pi * day[:, None] / 365 + phase[region])
+        return pd.DataFrame(x), logistic(-.4 + base[region] + 1.1 * wave)
+    return sample
+
+
+@world()
+def switch(rng):
+    """slopes whose sign another number switches"""
+    slopes = rng.normal(0, 1, (3, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 7))
+        sign = np.where(z[:, 3] > .3, 1, -1)[:, None]
+        return pd.DataFrame(columns(z)), logistic(-.4 + sign * (z[:, :3] @ slopes))
+    return sample
+
+
+@world()
+def embed(rng):
+    """embeddings of 64 numbers of eight factors, 20 actions"""
+    loads, slopes = rng.normal(0, 1, (8, 64)) / 8 ** .5, rng.normal(0, 1, (8, 20))
+
+    def sample(rng, n):
+        factors = rng.normal(size=(n, 8))
+        e = factors @ loads + .3 * rng.normal(size=(n, 64))
+        e /= np.linalg.norm(e, axis=1, keepdims=True)
+        return pd.DataFrame(columns(e.round(5))), logistic(-1 + .5 * factors @ slopes)
+    return sample
+
+
+@world()
+def sphere(rng):
+    """the nearest of twelve points in three numbers"""
+    points = rng.normal(0, 1, (12, 3))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 3))
+        far = ((z[:, None] - points) ** 2).sum(2)
+        return pd.DataFrame(columns((100 + 20 * z).round(1))), .1 + .6 * np.exp(-far / 1.5)
+    return sample
+
+
+@world()
+def mixed30(rng):
+    """30 numbers, categories and flags with holes; six matter"""
+    values, slopes = rng.normal(0, .6, (5, 4)), rng.normal(0, .6, (3, 4))
+    step, by, holes = rng.normal(0, .8, 4), rng.normal(0, .6, (5, 4)), rng.normal(0, .5, 4)
+
+    def sample(rng, n):
+        z, c = rng.normal(size=(n, 18)), rng.integers(0, 5, (n, 8))
+        flag = rng.random((n, 4)) < .3
+        odds = (-.4 + values[c[:, 0]] + z[:, :3] @ slopes + (z[:, 3] > .5)[:, None] * step
+                + z[:, 4:5] * by[c[:, 1]])
+        numbers = np.exp(.5 * z) * 100
+        numbers[:, 9:] = z[:, 9:]
+        missing = rng.random((n, 18)) < .1
+        x = columns(np.where(missing, np.nan, numbers.round(2)))
+        x.update({f"x_c{j}": words("v", c[:, j]) for j in range(8)})
+        x.update({f"x_f{j}": np.where(flag[:, j], "yes", "no") for j in range(4)})
+        return pd.DataFrame(x), logistic(odds + missing[:, :1] * holes)
+    return sample
+
+
+@world()
+def deeptree(rng):
+    """trees of depth five in ten numbers"""
+    feature, cut = rng.integers(0, 10, (4, 31)), rng.normal(0, .6, (4, 31))
+    leaves = rng.normal(0, .9, (4, 32))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 10))
+        odds = np.zeros((n, 4))
+        for a in range(4):
+            node = np.zeros(n, int)
+            for _ in range(5):
+                node = 2 * node + 1 + (z[np.arange(n), feature[a, node]] > cut[a, node])
+            odds[:, a] = leaves[a, node - 31]
+        return pd.DataFrame(columns(z)), logistic(-.4 + odds)
+    return sample
+
+
+@world()
+def addsines(rng):
+    """waves of five numbers, added"""
+    phase, speed = rng.uniform(0, 2 * np.pi, (5, 4)), rng.uniform(1, 2.5, (5, 4))
+    height = rng.normal(0, .6, (5, 4))
+
+    def sample(rng, n):
+        z = rng.uniform(-2, 2, size=(n, 8))
+        odds = -.4 + sum(height[j] * np.sin(speed[j] * z[:, j:j + 1] + phase[j]) for j in range(5))
+        return pd.DataFrame(columns(z)), logistic(odds)
+    return sample
+
+
+@world()
+def offers(rng):
+    """four offers by three channels, effects added"""
+    offer, channel = rng.normal(0, .6, (8, 4)), rng.normal(0, .6, (8, 3))
+    by_offer, by_channel = rng.normal(0, .4, 4), rng.normal(0, .4, 3)
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        odds = (z @ offer + by_offer)[:, :, None] + (z @ channel + by_channel)[:, None, :]
+        return pd.DataFrame(columns(z)), logistic(-1 + odds.reshape(n, 12))
+    return sample
+
+
+@world()
+def votes12(rng):
+    """twelve flags, more than half of an action's six"""
+    of = np.stack([rng.choice(12, 6, replace=False) for _ in range(4)])
+    sign = rng.choice([-1, 1], (4, 6))
+
+    def sample(rng, n):
+        flag = rng.random((n, 12)) < .5
+        won = np.stack([((2 * flag[:, of[a]] - 1) * sign[a]).sum(1) > 0 for a in range(4)], 1)
+        return pd.DataFrame(columns(flag * 1)), .25 + .4 * won
+    return sample
+
+
+@world()
+def lowrank2(rng):
+    """a quadratic form of rank two in ten numbers"""
+    directions, sign = rng.normal(0, 1 / 10 ** .5, (4, 10, 2)), rng.choice([-1, 1], (4, 2))
+    slopes = rng.normal(0, .2, (10, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 10))
+        form = np.stack([((z @ directions[a]) ** 2 - 1) @ sign[a] for a in range(4)], 1)
+        return pd.DataFrame(columns(z)), logistic(-.4 + .8 * form + z @ slopes)
+    return sample
+
+
+@world(temperature=.15, weights=(.8, .8), uniform=.05)
+def sixcats(rng):
+    """six categories of seven values, logged nearly evenly"""
+    effects = rng.normal(0, .5, (6, 7, 4))
+
+    def sample(rng, n):
+        c = rng.integers(0, 7, (n, 6))
+        x = {f"x_c{j}": words("v", c[:, j]) for j in range(6)}
+        x["x_n"] = rng.normal(size=n)
+        return pd.DataFrame(x), logistic(-.4 + sum(effects[j][c[:, j]] for j in range(6)))
+    return sample
+
+
+@world(rewards=exact, options=("--reward-min", "-60", "--reward-max", "240"))
+def profit(rng):
+    """profits of eight discounts, without noise"""
+    slopes, taste = rng.normal(0, .5, 5), rng.normal(0, .5, 5)
+    discount = np.linspace(0, .35, 8)
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        basket = np.exp(4 + .4 * z[:, 5]).round(2)
+        lift = 8 * discount * np.exp(.6 * (z[:, :5] @ taste))[:, None] * .7
+        bought = logistic(-1.2 + (z[:, :5] @ slopes)[:, None] + lift)
+        x = columns(z[:, :5])
+        x["x_basket"] = basket
+        return pd.DataFrame(x), np.clip(basket, 5, 200)[:, None] * (bought * (.5 - discount) - .03)
+    return sample
+
+
+@world()
+def saturate(rng):
+    """saturating effects of skewed counts"""
+    half, height = rng.uniform(1, 20, (5, 4)), rng.normal(0, 1.2, (5, 4))
+
+    def sample(rng, n):
+        x = rng.negative_binomial(.6, .05, (n, 8))
+        full = [x[:, j:j + 1] / (x[:, j:j + 1] + half[j]) - .4 for j in range(5)]
+        return pd.DataFrame(columns(x)), logistic(-.4 + sum(h * f for h, f in zip(height, full)))
+    return sample
+
+
+@world()
+def rivals(rng):
+    """the difference of two prices decides"""
+    base = rng.normal(0, .2, 4)
+
+    def sample(rng, n):
+        ours, theirs = rng.lognormal(3, .5, n), rng.lognormal(3, .5, n)
+        z = rng.normal(size=(n, 4))
+        d = np.tanh((ours - theirs) / 8)
+        odds = np.stack([1.2 * d, -1.2 * d, .9 - 1.5 * np.abs(d), .5 * z[:, 0]], 1)
+        x = {"x_ours": ours.round(2), "x_theirs": theirs.round(2), **columns(z)}
+        return pd.DataFrame(x), logistic(-.5 + base + odds)
+    return sample
+
+
+@world()
+def fifteen(rng):
+    """15 categories of 2 to 39 values, effects added"""
+    sizes = rng.integers(2, 40, 15)
+    effects = [rng.normal(0, .35, (k, 4)) for k in sizes]
+
+    def sample(rng, n):
+        c = [np.minimum(rng.geometric(min(1, 2.5 / k), n) - 1, k - 1) for k in sizes]
+        x = {f"x_c{j}": words("v", code) for j, code in enumerate(c)}
+        return pd.DataFrame(x), logistic(-.4 + sum(e[code] for e, code in zip(effects, c)))
+    return sample
