@@ -36,7 +36,7 @@ func (h *Hierarchy) effects() (all []effect) {
 	}
 	put := func(i, j int, v float64) {
 		switch column := in[h.Stratum[j]]; {
-		case v == 0 || column == nil:
+		case column == nil:
 		case v == 1 && column[i] < 0:
 			column[i] = int32(j)
 		default:
@@ -45,7 +45,9 @@ func (h *Hierarchy) effects() (all []effect) {
 	}
 	for i := range h.Group {
 		for j, v := range h.X.row(i) {
-			put(i, j, v)
+			if v != 0 {
+				put(i, j, v)
+			}
 		}
 		for _, c := range h.Codes.row(i) {
 			if c >= 0 {
