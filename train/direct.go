@@ -126,7 +126,23 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Componen
 	if err != nil {
 		return Component{}, err
 	}
+	return d.component(t, chains), nil
+}
+
+// component is the weighted sum of the scores that chains give, h(x)ᵀθ_a. Of many actions there is one chain. If it ends
+// in a regression, θ holds that, K×D numbers, and not K² numbers that select what it gives.
+func (d *Direct) component(t *table, chains [][]features.Layer) Component {
 	k, m := t.k, len(chains)
+	last := chains[0][len(chains[0])-1]
+	if k*k*m > mostOutputs && len(last.Weights) == k && last.Activation == "" {
+		var theta []float64
+		for a, row := range last.Weights {
+			theta = append(append(theta, row...), last.Bias[a])
+		}
+		one := []features.Layer{{Trees: &features.Forest{In: t.x.Width, Base: []float64{1}}}}
+		return Component{1, theta, Layered([]features.Layer{{Branches: &features.Branches{In: t.x.Width,
+			Chains: [][]features.Layer{chains[0][:len(chains[0])-1], one}}}})}
+	}
 	theta := make([]float64, k*m*k)
 	for a := range k {
 		for j, of := range d.tuned {
@@ -137,7 +153,7 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Componen
 	if m > 1 {
 		layers = []features.Layer{{Branches: &features.Branches{In: t.x.Width, Chains: chains}}}
 	}
-	return Component{1, theta, Layered(layers)}, nil
+	return Component{1, theta, Layered(layers)}
 }
 
 // each works on the kinds that are in use, several at a time, and names the kind in an error.

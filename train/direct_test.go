@@ -430,3 +430,42 @@ func TestDirect_HeldOutRowsDoNotFlatter(t *testing.T) {
 		t.Errorf("held-out rows have %.1f nats less log-loss by scores of noise than by their mean", -gain)
 	}
 }
+
+// Of many actions θ has the regression itself, and scores as its layers do.
+func TestDirect_ManyActionsHaveTheirRegression(t *testing.T) {
+	const k = 200
+	reward := func(x []float64, a int) float64 { return .2 + .5*(math.Tanh(3*x[0]*float64(a%3-1))+1)/2 }
+	log, ctx := tableLog(4000, 4, k, 6, reward), context.Background()
+	d := &Direct{}
+	tb := d.table(log, allRows(log.Len()))
+	if err := d.tune(ctx, tb); err != nil {
+		t.Fatal(err)
+	}
+	chain, err := d.tuned[0].fit(ctx, tb, tb.all(), d.tuned[0].tuning)
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := features.NewNet(chain)
+	c := d.component(tb, [][]features.Layer{chain})
+	h, err := c.In.Of(log.X, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Dim() != 5 || len(c.Theta) != k*5 {
+		t.Fatalf("θ has %d numbers of %d features, want %d of 5", len(c.Theta), h.Dim(), 5*k)
+	}
+	x, row, want, scratch := make([]float64, 4), make([]float64, 5), make([]float64, k), make([]float64, net.Scratch())
+	for i := range 50 {
+		log.X.Row64(i, x)
+		h.Row64(i, row)
+		net.Apply(want, x, scratch)
+		for a, v := range want {
+			if got := features.Dot(row, c.Theta[a*5:(a+1)*5]); math.Abs(got-v) > 1e-12 {
+				t.Fatalf("row %d, action %d: %v, want %v", i, a, got, v)
+			}
+		}
+	}
+	if got := worth(t, c, 4, k, reward); got < .55 {
+		t.Errorf("it is worth %.3f of .6", got)
+	}
+}

@@ -372,8 +372,11 @@ func (l *learning) narrow() bool {
 		columns <= mostColumns && dim <= mostWide && dim*l.encoded.Len() <= mostRead)
 }
 
+// mostActions is how many actions have a model each, and mostRuled how many rules may choose from.
+const mostActions, mostRuled = 1000, 100
+
 // listed reports that the log has a list of actions that is short enough for models of each.
-func (l *learning) listed() bool { return l.log.Choices == nil && l.log.K() <= 100 }
+func (l *learning) listed() bool { return l.log.Choices == nil && l.log.K() <= mostActions }
 
 // recipe learns by [train.Recipe], whose mixture it certifies.
 func (l *learning) recipe(ctx context.Context) error {
@@ -384,6 +387,9 @@ func (l *learning) recipe(ctx context.Context) error {
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
 	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Start: l.start,
 		LayerRate: t.LayerRate, Learners: l.o.Learners}
+	if slices.Contains(l.o.Learners, Rules) && l.log.K() > mostRuled {
+		return errWide
+	}
 	if l.narrow() {
 		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 		if l.o.Settings.Representation == "" {
@@ -392,7 +398,9 @@ func (l *learning) recipe(ctx context.Context) error {
 				c.Representation = nil
 			}
 		}
-		r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple
+		if l.log.K() <= mostRuled {
+			r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple
+		}
 	} else if l.rulesAlone() {
 		return errWide
 	} else if dim := l.encoded.Dim(); l.listed() && dim > mostColumns && dim <= mostWide {
