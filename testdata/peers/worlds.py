@@ -1008,17 +1008,46 @@ def sentinel(rng):
     return sample
 
 
-@world()
-def hundredrank(rng):
-    """100 actions of rank three"""
-    actions = rng.normal(0, 1, (3, 100))
+def ranked(rng, number):
+    """Draws effects of rank three of a number of actions."""
+    actions = rng.normal(0, 1, (3, number))
     slopes = rng.normal(0, .7, (6, 3))
-    levels = rng.normal(0, .4, 100)
+    levels = rng.normal(0, .4, number)
 
     def sample(rng, n):
         z = rng.normal(size=(n, 6))
         return pd.DataFrame(columns(z)), logistic(-1 + levels + (z @ slopes) @ actions * .6)
     return sample
+
+
+@world()
+def hundredrank(rng):
+    """100 actions of rank three"""
+    return ranked(rng, 100)
+
+
+@world()
+def rank101(rng):
+    """101 actions of rank three"""
+    return ranked(rng, 101)
+
+
+@world()
+def rank150(rng):
+    """150 actions of rank three"""
+    return ranked(rng, 150)
+
+
+@world()
+def rank300(rng):
+    """300 actions of rank three"""
+    return ranked(rng, 300)
+
+
+@world()
+def rank1000(rng):
+    """1,000 actions of rank three"""
+    return ranked(rng, 1000)
 
 
 @world(rewards=spending)

@@ -14,8 +14,9 @@ const Rules = "rules"
 var errUnit = errors.New("rules split columns as they are logged: leave out setting unit, or distil a policy whose " +
 	"contexts are not divided by their norm")
 
-var errWide = fmt.Errorf("rules take a fixed list of at most %d actions, and at most %d columns of %d features, one "+
-	"of each number and each value of a category: leave out columns", mostRuled, mostColumns, mostWide)
+var errWide = fmt.Errorf("rules take a fixed list of at most %d actions, and at most %d columns of %d features, "+
+	"one of each number and each value of a category: leave out columns, or take other learners",
+	mostRuled, mostColumns, mostWide)
 
 // rulesAlone reports that nothing but shallow trees is learned.
 func (l *learning) rulesAlone() bool { return slices.Equal(l.o.Learners, []string{Rules}) }
