@@ -188,7 +188,7 @@ func (l *log) wins(e [2]float64, why func() string) {
 		}
 		f.Means = "the actions were not drawn with these propensities, or rows were written more than once: " + why()
 		f.Do = "log the probability that the action shown was drawn with, in its context and after all filters; " +
-			"no estimate or guarantee from this log holds"
+			"no estimate or guarantee from this log holds" + l.undrawn()
 	case e[0] >= limit:
 		l.report.Gamma = gamma
 		f.Measured += fmt.Sprintf(", and e = %.3g if they were exact", math.Exp(e[0]))

@@ -135,6 +135,39 @@ func TestInspect_PassesRareDecisions(t *testing.T) {
 	}
 }
 
+// Where some of the actions that could be drawn never were, K is too small, and true propensities look wrong. It says so,
+// and not of logs that have them all.
+func TestInspect_SaysThatActionsMayNeverHaveBeenDrawn(t *testing.T) {
+	in := world{n: 1000, k: 400, sharpness: .3, rate: .3}.log(3)
+	place := map[int32]int32{}
+	var names []string
+	known := *in
+	known.Action = slices.Clone(in.Action)
+	for i, a := range in.Action {
+		if _, ok := place[a]; !ok {
+			place[a] = int32(len(names))
+			names = append(names, in.Actions[a])
+		}
+		known.Action[i] = place[a]
+	}
+	known.Actions = names
+	hint := "some may never have been: give all of them by setting actions"
+	f, _ := inspect.Inspect(&known).Finding("mean weight of uniform")
+	if f.Severity == inspect.Fine || !strings.Contains(f.Do, hint) {
+		t.Errorf("%d of 400 actions: %v, %s", len(names), f.Severity, f.Do)
+	}
+	if f, _ := inspect.Inspect(in).Finding("mean weight of uniform"); f.Severity != inspect.Fine {
+		t.Errorf("all 400 actions: %v, %s", f.Severity, f.Do)
+	}
+	few := world{n: 4000, k: 8, sharpness: 1, rate: .3}.log(99)
+	for i := range few.Propensity {
+		few.Propensity[i] *= .5
+	}
+	if f, _ := inspect.Inspect(few).Finding("mean weight of uniform"); f.Severity == inspect.Fine || strings.Contains(f.Do, hint) {
+		t.Errorf("eight actions: %v, %s", f.Severity, f.Do)
+	}
+}
+
 // Each defect is found by the check that is about it.
 func TestInspect_FindsEachDefect(t *testing.T) {
 	base := func(w world) func() *logs.Log { return func() *logs.Log { return w.log(99) } }

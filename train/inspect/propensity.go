@@ -138,7 +138,7 @@ func (l *log) meanWeight() {
 		f.Severity = Doubtful
 		if z > 0 {
 			f.Means, f.Do = "weights 1/(K p) cannot average more than 1: propensities are too small", "see that p "+
-				"is that of the action shown, after all filters"
+				"is that of the action shown, after all filters"+l.undrawn()
 			if l.Numbers != nil {
 				f.Means, f.Do = "densities integrate to less than 1: they are too small", "log the density of the "+
 					"draw itself, per unit of the action: where draws are cut to a range, divide it by the range's probability"
@@ -439,6 +439,23 @@ func (l *log) perAction() []int {
 		count[a] = int(n)
 	}
 	return count
+}
+
+// undrawn says what else may be wrong where K counts the actions that the log has, and not those that could be drawn: K
+// is then too small, and true propensities look so. By Good (1953) as many in a hundred of the next rows have actions
+// that are not known as in these rows have actions logged once.
+func (l *log) undrawn() string {
+	once := 0
+	for _, n := range l.perAction() {
+		if n == 1 {
+			once++
+		}
+	}
+	if l.Propensities != nil || l.Choices != nil || l.Numbers != nil || 100*once < l.n {
+		return ""
+	}
+	return fmt.Sprintf("; or, as %d of %d actions were logged once, some may never have been: give all of them by setting "+
+		"actions", once, l.k)
 }
 
 // spans returns the least and the largest propensity.
