@@ -134,7 +134,7 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Componen
 func (d *Direct) component(t *table, chains [][]features.Layer) Component {
 	k, m := t.k, len(chains)
 	last := chains[0][len(chains[0])-1]
-	if k*k*m > mostOutputs && len(last.Weights) == k && last.Activation == "" {
+	if m == 1 && k*k > mostOutputs && len(last.Weights) == k && last.Activation == "" {
 		var theta []float64
 		for a, row := range last.Weights {
 			theta = append(append(theta, row...), last.Bias[a])
