@@ -53,6 +53,7 @@ type tuned struct {
 type kind struct {
 	name, about string
 	scales      string // the kind whose tuning it shares; "": none
+	regression  bool   // its last layer is linear, which θ can hold
 	// fits says whether it is of use for a table.
 	fits func(t *table) bool
 	// tune chooses what fit needs, or adapts what was chosen (p) to some of the rows; nil: fit needs nothing.
@@ -92,7 +93,9 @@ type table struct {
 const (
 	mostTable     = 1 << 25 // numbers of a table: of more rows some are left out
 	mostTuning    = 10_000  // rows that scales and weights are chosen on
-	mostOutputs   = 1 << 14 // elements of θ [K×MK] of a mixture
+	mostOutputs   = 1 << 14 // elements of θ [K×MK] of a mixture, beyond which θ holds the regressions
+	mostSelected  = 1 << 18 // elements of θ that select scores of other kinds
+	mostRegressed = 1 << 18 // elements of θ that hold a regression on more than the features
 	mostScaling   = 1 << 22 // numbers that scales are learned from
 	mostCoded     = 40_000  // rows of coded tables that scales are chosen on
 	mostAgain     = 1_000   // rows of which each fold has scales of its own: of few rows they know much of the rest
@@ -129,28 +132,38 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Componen
 	return d.component(t, chains), nil
 }
 
-// component is the weighted sum of the scores that chains give, h(x)ᵀθ_a. Of many actions there is one chain. If it ends
-// in a regression, θ holds that, K×D numbers, and not K² numbers that select what it gives.
+// component is the weighted sum of the scores that chains give, h(x)ᵀθ_a. Of many actions θ holds the last layers of
+// regressions, K×D numbers, and not the K² that select what they give.
 func (d *Direct) component(t *table, chains [][]features.Layer) Component {
-	k, m := t.k, len(chains)
-	last := chains[0][len(chains[0])-1]
-	if m == 1 && k*k > mostOutputs && len(last.Weights) == k && last.Activation == "" {
-		var theta []float64
-		for a, row := range last.Weights {
-			theta = append(append(theta, row...), last.Bias[a])
+	var theta []float64
+	held, one := t.k*t.k*len(chains) > mostOutputs, false
+	for a := range t.k {
+		bias := 0.
+		for m, of := range d.tuned {
+			if last := chains[m][len(chains[m])-1]; held && of.regression {
+				at := len(theta)
+				theta = append(theta, last.Weights[a]...)
+				floats.Scale(of.weight, theta[at:])
+				bias, one = bias+of.weight*last.Bias[a], true
+			} else {
+				theta = append(theta, make([]float64, t.k)...)
+				theta[len(theta)-t.k+a] = of.weight
+			}
 		}
-		one := []features.Layer{{Trees: &features.Forest{In: t.x.Width, Base: []float64{1}}}}
-		return Component{1, theta, Layered([]features.Layer{{Branches: &features.Branches{In: t.x.Width,
-			Chains: [][]features.Layer{chains[0][:len(chains[0])-1], one}}}})}
+		if one {
+			theta = append(theta, bias)
+		}
 	}
-	theta := make([]float64, k*m*k)
-	for a := range k {
-		for j, of := range d.tuned {
-			theta[a*m*k+j*k+a] = of.weight
+	if one {
+		for m, of := range d.tuned {
+			if of.regression {
+				chains[m] = chains[m][:len(chains[m])-1]
+			}
 		}
+		chains = append(chains, []features.Layer{{Trees: &features.Forest{In: t.x.Width, Base: []float64{1}}}})
 	}
 	layers := chains[0]
-	if m > 1 {
+	if len(chains) > 1 {
 		layers = []features.Layer{{Branches: &features.Branches{In: t.x.Width, Chains: chains}}}
 	}
 	return Component{1, theta, Layered(layers)}
@@ -363,8 +376,17 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 // cross takes kinds into use, and appends their scores of the logged actions by folds that they did not learn from.
 func (d *Direct) cross(ctx context.Context, t *table, rows []int, logits [][]float64, of []kind) ([][]float64, error) {
 	first := len(d.tuned)
+	selected := 0 // kinds whose scores θ selects
+	for _, of := range d.tuned {
+		if !of.regression {
+			selected++
+		}
+	}
 	for _, kind := range of {
-		if len(d.tuned) == 0 || t.k*t.k*(len(d.tuned)+1) <= mostOutputs {
+		if kind.regression || len(d.tuned) == 0 || t.k*t.k*(selected+1) <= mostSelected {
+			if !kind.regression {
+				selected++
+			}
 			kind := tuned{kind: kind}
 			if at := slices.IndexFunc(d.tuned, func(o tuned) bool { return o.name == kind.scales }); at >= 0 {
 				kind.tuning = d.tuned[at].tuning
@@ -539,20 +561,23 @@ const (
 func kinds() []kind {
 	linear := linearly(linearName, "logistic regression, in part shared by actions", func(*table) bool { return true }, nil)
 	quadratic := linearly(quadraticName, "logistic regression on pieces of numbers and products of two features",
-		func(t *table) bool { return t.products() <= mostProducts && len(t.y) >= 200 }, products)
+		func(t *table) bool {
+			n := t.products()
+			return n <= mostProducts && len(t.y) >= 200 && t.holds(n)
+		}, products)
 	return []kind{
 		linear,
 		linearly("additive", "logistic regression on pieces of numbers and values of codes",
-			func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 128 }, pieces),
+			func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 128 && t.holds(0) }, pieces),
 		quadratic,
 		exclusively(exclusiveName, linear),
 		exclusively(exclusiveName+"-quadratic", quadratic),
-		{exclusiveName + "-trees", "gradient boosted trees, of one right action", "",
+		{exclusiveName + "-trees", "gradient boosted trees, of one right action", "", false,
 			func(t *table) bool { return len(t.y) >= 200 && t.k > 1 && t.k <= 50 }, nil, exclusiveTrees},
 		linearly("waves", "logistic regression on features and waves of all together", waving, waves),
-		{"trees", "gradient boosted trees of each action", "",
+		{"trees", "gradient boosted trees of each action", "", false,
 			func(t *table) bool { return len(t.y) >= 40*t.k }, nil, trees},
-		{pooledName, "gradient boosted trees of all actions together", "",
+		{pooledName, "gradient boosted trees of all actions together", "", false,
 			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, nil, pooled},
 		curves(),
 		cliffs(),
@@ -632,7 +657,7 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		}
 		return append(slices.Clone(p.before), l), nil
 	}
-	return kind{name, about, "", fits, tune, fit}
+	return kind{name, about, "", true, fits, tune, fit}
 }
 
 // exclusively learns, with the features and scales of regressions linearly learned, a softmax over actions of which
@@ -656,7 +681,7 @@ func exclusively(name string, of kind) kind {
 		}
 		return append(slices.Clone(p.before), l), nil
 	}
-	return kind{name, of.about + ", of one right action", of.name, fits, of.tune, fit}
+	return kind{name, of.about + ", of one right action", of.name, false, fits, of.tune, fit}
 }
 
 // products counts what a quadratic regression adds.
@@ -666,6 +691,11 @@ func (t *table) products() (n int) {
 	}
 	t.pairs(func(int32, int32, int, int) { n++ })
 	return n
+}
+
+// holds reports that θ can hold a regression on features, pieces and so many products.
+func (t *table) holds(products int) bool {
+	return t.k*(t.x.Width+knots*len(t.numbers)+products) <= mostRegressed
 }
 
 // strata are the numbers and the categories.

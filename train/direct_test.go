@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/policies/features"
 	"opl/policies/numeric"
 	"opl/train/logs"
@@ -431,41 +433,58 @@ func TestDirect_HeldOutRowsDoNotFlatter(t *testing.T) {
 	}
 }
 
-// Of many actions θ has the regression itself, and scores as its layers do.
-func TestDirect_ManyActionsHaveTheirRegression(t *testing.T) {
-	const k = 200
-	reward := func(x []float64, a int) float64 { return .2 + .5*(math.Tanh(3*x[0]*float64(a%3-1))+1)/2 }
-	log, ctx := tableLog(4000, 4, k, 6, reward), context.Background()
-	d := &Direct{}
-	tb := d.table(log, allRows(log.Len()))
-	if err := d.tune(ctx, tb); err != nil {
-		t.Fatal(err)
+// Of many actions θ has the regressions themselves, whose scores and those of trees are weighed as of few actions.
+func TestDirect_ManyActionsHaveTheirRegressions(t *testing.T) {
+	const k = 95
+	reward := func(x []float64, a int) float64 { // each is best near its own value, and half of them by a threshold
+		return .1 + .5*math.Exp(-math.Pow((x[0]-float64(a)/k*2+1)*5, 2)) + .2*float64(a%2)*max(0, math.Copysign(1, x[1]*x[2]))
 	}
-	chain, err := d.tuned[0].fit(ctx, tb, tb.all(), d.tuned[0].tuning)
+	log, ctx := tableLog(8000, 4, k, 6, reward), context.Background()
+	d := &Direct{}
+	c, err := d.Learn(ctx, log, allRows(log.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	net := features.NewNet(chain)
-	c := d.component(tb, [][]features.Layer{chain})
+	regressions := 0
+	for _, of := range d.tuned {
+		if of.regression {
+			regressions++
+		}
+	}
+	if regressions == 0 || regressions == len(d.tuned) {
+		t.Fatalf("it has %v, want regressions and trees", d)
+	}
+	tb := d.table(log, allRows(log.Len()))
+	want, scores := make([]float64, 50*k), make([]float64, k)
+	for _, of := range d.tuned {
+		chain, err := of.fit(ctx, tb, tb.all(), of.tuning)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net := features.NewNet(chain)
+		for i := range 50 {
+			net.Apply(scores, tb.row(i, nil), make([]float64, net.Scratch()))
+			floats.AddScaled(want[i*k:(i+1)*k], of.weight, scores)
+		}
+	}
 	h, err := c.In.Of(log.X, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Dim() != 5 || len(c.Theta) != k*5 {
-		t.Fatalf("θ has %d numbers of %d features, want %d of 5", len(c.Theta), h.Dim(), 5*k)
-	}
-	x, row, want, scratch := make([]float64, 4), make([]float64, 5), make([]float64, k), make([]float64, net.Scratch())
+	row := make([]float64, h.Dim())
 	for i := range 50 {
-		log.X.Row64(i, x)
 		h.Row64(i, row)
-		net.Apply(want, x, scratch)
-		for a, v := range want {
-			if got := features.Dot(row, c.Theta[a*5:(a+1)*5]); math.Abs(got-v) > 1e-12 {
-				t.Fatalf("row %d, action %d: %v, want %v", i, a, got, v)
+		for a := range k {
+			if got := features.Dot(row, c.Theta[a*len(row):(a+1)*len(row)]); math.Abs(got-want[i*k+a]) > 1e-9 {
+				t.Fatalf("row %d, action %d: %v, want %v", i, a, got, want[i*k+a])
 			}
 		}
 	}
-	if got := worth(t, c, 4, k, reward); got < .55 {
-		t.Errorf("it is worth %.3f of .6", got)
+	alone, err := (&Direct{may: func(name string) bool { return name == linearName }}).Learn(ctx, log, allRows(log.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, line := worth(t, c, 4, k, reward), worth(t, alone, 4, k, reward); got < line+.1 {
+		t.Errorf("it is worth %.3f of .8, lines alone %.3f", got, line)
 	}
 }

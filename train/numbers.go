@@ -38,7 +38,7 @@ const (
 // curves learns a logistic regression on waves of the context and the number, whose lengths are the most likely ones.
 // A bin has the mean over its numbers.
 func curves() kind {
-	return kind{"curves", "logistic regression on waves of features and the number", "",
+	return kind{"curves", "logistic regression on waves of features and the number", "", false,
 		func(t *table) bool { return t.numeric != nil && t.x.Width <= mostWaved }, tuneCurves, fitCurves}
 }
 
@@ -88,7 +88,7 @@ func fitCurves(ctx context.Context, t *table, rows []int, p *tuning) ([]features
 
 // cliffs learns lines of the number that break where rewards fall or rise steeply, in each leaf of a tree of features.
 func cliffs() kind {
-	return kind{"cliffs", "a tree of features, with lines of the number that break anywhere", "", curves().fits, nil,
+	return kind{"cliffs", "a tree of features, with lines of the number that break anywhere", "", false, curves().fits, nil,
 		func(_ context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 			rows = t.grown(rows, 1)
 			x, _, y := t.of(rows)

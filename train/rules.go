@@ -36,6 +36,7 @@ const (
 	ruleErrors   = 2  // standard errors that a split must gain
 	trialCuts    = 64 // of a feature, in trials
 	mostRuleRows = 200_000
+	mostScores   = 1 << 23 // of rows and actions, that a policy is explained on
 
 	surrogateColumns = 100 // that a surrogate may read: the time of deep trees grows by their square
 )
@@ -84,7 +85,7 @@ func Surrogate(ctx context.Context, log *logs.Log, e *features.Encoder, rows []i
 func Scores(ctx context.Context, log *logs.Log, e *features.Encoder, rows []int,
 	threads int) ([]float64, []int, error) {
 	r := &Rules{Encoder: e, Threads: threads}
-	t := r.table(log, evenly(rows, mostRuleRows))
+	t := r.table(log, evenly(rows, min(mostRuleRows, mostScores/max(1, log.K()))))
 	scores, err := r.scores(ctx, t, log)
 	return scores, t.rows, err
 }

@@ -83,10 +83,13 @@ type Segment struct {
 }
 
 // mostColumns is how many columns are permuted, and mostPermuted in how many rows, evenly spaced: a log may be sorted.
+// Of many actions mostPlayed pairs of a row and an action are enough, of at least leastPermuted rows.
 const (
-	mostColumns  = 100
-	mostPermuted = 2_000
-	leastJudged  = 30
+	mostColumns   = 100
+	mostPermuted  = 2_000
+	mostPlayed    = 1 << 19
+	leastPermuted = 200
+	leastJudged   = 30
 )
 
 // Policy explains a policy of a fixed list of actions on a log that is not encoded. Errors: actions or columns that
@@ -209,7 +212,7 @@ func (m *moments) se() float64 {
 // permute measures what the policy loses if a column has the values of other rows.
 func (e *Explanation) permute(ctx context.Context, threads int) error {
 	inputs, k := e.policy.Inputs(), e.policy.Len()
-	n := min(len(e.rows), mostPermuted)
+	n := min(len(e.rows), mostPermuted, max(leastPermuted, mostPlayed/k))
 	x, at := make([][]float64, n), make([]int, n) // what the policy reads, and of which of the rows
 	for i := range x {
 		at[i] = i * len(e.rows) / n

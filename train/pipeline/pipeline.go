@@ -373,7 +373,7 @@ func (l *learning) narrow() bool {
 }
 
 // mostActions is how many actions have a model each, and mostRuled how many rules may choose from.
-const mostActions, mostRuled = 1000, 100
+const mostActions, mostRuled = 10_000, 100
 
 // listed reports that the log has a list of actions that is short enough for models of each.
 func (l *learning) listed() bool { return l.log.Choices == nil && l.log.K() <= mostActions }
