@@ -1019,3 +1019,11 @@ func TestOpen_TakesNamesThatReadLikeInfiniteNumbers(t *testing.T) {
 		}
 	}
 }
+
+// A log with an action that a policy does not know says what is missing.
+func TestOpen_SaysThatActionsMustBeNamed(t *testing.T) {
+	_, err := Open(t.Context(), write(t, "l.csv", "action,reward,propensity\na,1,0.5\nc,0,0.5\n"), Options{Actions: []string{"a", "b"}})
+	if err == nil || !strings.Contains(err.Error(), `row 2, column action: "c" is none of the 2 actions a to b: setting actions must name all`) {
+		t.Error(err)
+	}
+}
