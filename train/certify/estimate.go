@@ -7,6 +7,10 @@ import (
 	"opl/policies/propensity"
 )
 
+// Few is the effective sample size below which an estimate has no normal interval: if all of its rows earn alike, the
+// standard error says nothing.
+const Few = 50
+
 // Estimate is what rows of a log say about a policy by the weights w = π/π₀ of their
 // actions. If the policy was learned from these rows it flatters.
 type Estimate struct {

@@ -451,7 +451,7 @@ func (l *log) undrawn() string {
 			once++
 		}
 	}
-	if l.Propensities != nil || l.Choices != nil || l.Numbers != nil || 100*once < l.n {
+	if !l.FromRows || 100*once < l.n {
 		return ""
 	}
 	return fmt.Sprintf("; or, as %d of %d actions were logged once, some may never have been: give all of them by setting "+

@@ -671,7 +671,11 @@ func (b *builder) rearrange(r *rearranged, i int, names []string, number, props 
 	k, logged := len(names), b.actions[r.Action[i]].text
 	a := number[r.Action[i]]
 	if a < 0 && !b.first.hasSet {
-		return bad("action", "%q is none of the %d actions %s to %s", logged, k, names[0], names[k-1])
+		all := ""
+		if b.o.Actions != nil { // a policy's, mostly
+			all = ": setting actions must name all that can be drawn, here or where the policy was trained"
+		}
+		return bad("action", "%q is none of the %d actions %s to %s%s", logged, k, names[0], names[k-1], all)
 	}
 	r.Action[i] = a
 	if b.first.hasSet { // among which the logged one is

@@ -68,6 +68,7 @@ type Origin struct {
 	LeftOut    int        // files of several that could not be read, and were left out with all their rows
 	Files      int        // of several: how many there are, those that were left out among them
 	Unrewarded int        // decisions without a reward, which were left out: nothing may be certified
+	FromRows   bool       // the actions are those that rows have: nothing says which others could be drawn
 
 	// Among is the hash of the catalogue that the rows say they were decided among, as policy files and served logs
 	// know it; "": they do not.
@@ -186,6 +187,22 @@ func (l *Log) Len() int { return len(l.Action) }
 
 // K returns the number of actions.
 func (l *Log) K() int { return len(l.Actions) }
+
+// Undrawn estimates how many actions could be drawn and have no row: f₁(f₁ − 1)/(2(f₂ + 1)) by Chao (1984), where f₁
+// actions have one row and f₂ have two. It is 0 unless the actions are FromRows.
+func (l *Log) Undrawn() int {
+	if !l.FromRows {
+		return 0
+	}
+	rows, of := make([]int, l.K()), [3]int{}
+	for _, a := range l.Action {
+		rows[a]++
+	}
+	for _, n := range rows {
+		of[min(n, 3)%3]++
+	}
+	return of[1] * (of[1] - 1) / (2 * (of[2] + 1))
+}
 
 // Dim returns d, the number of features, 0 if contexts are not encoded.
 func (l *Log) Dim() int {
@@ -407,8 +424,8 @@ func (l *Log) ActionsOf(others []string) ([]int32, error) {
 	for a, name := range l.Actions {
 		at, ok := index[name]
 		if !ok {
-			return nil, fmt.Errorf("the log has an action %q that the policy does not know: it knows %s", name,
-				some(others))
+			return nil, fmt.Errorf("the log has an action %q that the policy does not know: it knows %s; "+
+				"train with all of them, by setting actions", name, some(others))
 		}
 		to[a] = at
 	}

@@ -1007,3 +1007,23 @@ func TestOpen_SaysThatTheLastRowHasNoEnd(t *testing.T) {
 		}
 	}
 }
+
+// What reads like a number that is too large may be a name: the first digits of a hash, in the first row of a column of names.
+func TestOpen_TakesNamesThatReadLikeInfiniteNumbers(t *testing.T) {
+	for _, name := range []string{"1e553", "inf"} {
+		for _, before := range []string{"", "7,a,1,0.5\n"} {
+			l := mustOpen(t, write(t, "l.csv", "x_hash,action,reward,propensity\n"+before+name+",a,1,0.5\nab12,b,0,0.5\nc0de,a,1,0.5\n"), Options{})
+			if got, want := contextOf(l, l.Len()-3), "x_hash="+name+":1"; got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+	}
+}
+
+// A log with an action that a policy does not know says what is missing.
+func TestOpen_SaysThatActionsMustBeNamed(t *testing.T) {
+	_, err := Open(t.Context(), write(t, "l.csv", "action,reward,propensity\na,1,0.5\nc,0,0.5\n"), Options{Actions: []string{"a", "b"}})
+	if err == nil || !strings.Contains(err.Error(), `row 2, column action: "c" is none of the 2 actions a to b: setting actions must name all`) {
+		t.Error(err)
+	}
+}

@@ -587,6 +587,7 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 		if form == 0 && c.kind != category {
 			if x, ok := parseNumber(s); ok {
 				form, v = '0', x
+				b.typesOnly = b.typesOnly || x-x != 0 && !c.told // of a category it is a name, such as 1e553
 			}
 		}
 		return t.context(b, c, s, v, form == '0', typed)

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"opl/graph/kernel"
+	"opl/train/certify"
 	"opl/train/logs"
 )
 
 // few is the effective sample size below which, heavy the share of one row and long the shape of
 // the tail from which on an estimate rests on a handful of rows.
 const (
-	few   = 50
+	few   = certify.Few
 	heavy = 0.1
 	long  = 0.7
 )

@@ -64,6 +64,9 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		if not := target.unread(e.log); not != "" {
 			p.Warnings = append(p.Warnings, not)
 		}
+		if few := target.undrawn(e.log); few != "" {
+			p.Warnings = append(p.Warnings, few)
+		}
 		spread.say(&p, e.total, e.n, e.groups)
 		p.flattered(learned)
 		p.Estimates = estimates
@@ -323,6 +326,10 @@ func (e *evaluation) apart(target Target, rows []int) (p Policy, ok bool) {
 func (e *evaluation) guarantee(p *Policy, target Target, d *Data, targets float64, res *Result) error {
 	if e.EstimatesAlone {
 		p.Uncertified = "estimates alone were asked for"
+		return nil
+	}
+	if target.undrawn(e.log) != "" {
+		p.Uncertified = "rows of this log decide which actions it plays"
 		return nil
 	}
 	row, logged := target.Row, d.Pi

@@ -33,6 +33,7 @@ type Target struct {
 	lists  *listed            // that its rows are; nil: rows are decisions of their own
 	scores bool               // of a policy file, by WriteScores: only that says which rows had a part in it
 	word   string             // what is believed of probabilities by row
+	even   bool               // it is Uniform, of the actions that the log has
 }
 
 // among is the target in some rows of its log.
@@ -50,7 +51,7 @@ func (t Target) among(rows []int) Target {
 // Uniform makes the target that takes every action alike, or every one that a row offers: the
 // yardstick that needs no file.
 func Uniform() Target {
-	return Target{Name: "uniform", Origin: provenance.FixedBefore(), Row: func(dst []float64, _ int) error {
+	return Target{Name: "uniform", even: true, Origin: provenance.FixedBefore(), Row: func(dst []float64, _ int) error {
 		for a := range dst {
 			dst[a] = 1 / float64(len(dst))
 		}
@@ -431,6 +432,16 @@ func (t Target) unknown(l *logs.Log) string {
 	return provenance.Unknown(t.Policy, l)
 }
 
+// undrawn says that rows of the log decide which actions uniform plays, where more than 1 % of the actions may have no
+// row. Actions that are drawn rarely are then those that were drawn by luck, and their weights flatter uniform.
+func (t Target) undrawn(l *logs.Log) string {
+	if n := l.Undrawn(); t.even && 100*n > l.K() {
+		return fmt.Sprintf("it plays the %d actions that rows of this log have, and about %d more may never have been drawn: give "+
+			"all actions by setting actions", l.K(), n)
+	}
+	return ""
+}
+
 // FromPolicy returns the target of a policy file, computed row by row from the log, which must stay
 // open; it is for one goroutine. The policy's actions must be among the log's; the others have
 // probability 0. One whose actions have features plays what the rows offer; of a catalogue with
@@ -471,7 +482,8 @@ func FromPolicy(name string, p *policyfile.Policy, l *logs.Log) (Target, error) 
 	for _, action := range p.Actions() {
 		a := slices.Index(l.Actions, action)
 		if a < 0 {
-			return Target{}, fmt.Errorf("policy %s: the log has no action %q", name, action)
+			return Target{}, fmt.Errorf("policy %s: the log has no action %q: give all actions by setting actions", name,
+				action)
 		}
 		to = append(to, a)
 	}

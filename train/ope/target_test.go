@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -252,5 +253,39 @@ func TestReadModel_ReadsPredictedRewardsInTheLogsUnits(t *testing.T) {
 		if _, err := model("q.csv", text, plain); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// Of actions that rows alone name, those drawn rarely are those drawn by luck: nothing is guaranteed of uniform.
+func TestUniform_IsNotGuaranteedOfActionsThatRowsChose(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	var text strings.Builder
+	text.WriteString("x_a,action,reward,propensity\n")
+	for range 3000 { // 50 common actions earn .1, 50 rare ones, of one row each on average, earn 1
+		a, p, reward := draw.IntN(50), (1-50./3000)/50, 0
+		if draw.Float64() < .1 {
+			reward = 1
+		}
+		if draw.Float64() < 50./3000 {
+			a, p, reward = 50+draw.IntN(50), 1./3000, 1
+		}
+		fmt.Fprintf(&text, "%.3f,a%02d,%d,%v\n", draw.Float64(), a, reward, p)
+	}
+	l, dir := open(t, text.String())
+	p := evaluate(t, l, []ope.Target{ope.Uniform()}, ope.Options{}).Policies[0]
+	if p.Guarantee != nil || !strings.Contains(p.Uncertified, "decide which actions") || !strings.Contains(fmt.Sprint(p.Warnings), "more may never have been drawn") {
+		t.Errorf("%d actions of 100, guarantee %v; %q, %q", l.K(), p.Guarantee, p.Uncertified, p.Warnings)
+	}
+	var names []string
+	for a := range 100 {
+		names = append(names, fmt.Sprintf("a%02d", a))
+	}
+	all, err := logs.Open(t.Context(), filepath.Join(dir, "log.csv"), logs.Options{Actions: names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.Close()
+	if p := evaluate(t, all, []ope.Target{ope.Uniform()}, ope.Options{}).Policies[0]; p.Guarantee == nil || p.Guarantee.Guaranteed > .55 {
+		t.Errorf("all actions named: %v, %q", p.Guarantee, p.Uncertified)
 	}
 }

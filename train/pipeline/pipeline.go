@@ -367,7 +367,8 @@ func (l *learning) narrow() bool {
 	for _, of := range l.encoder.Categories() {
 		columns, numbers = columns-len(of)+1, numbers-len(of)
 	}
-	told := numbers > 0 || l.encoded.Len() >= 2*leastLayered || len(named) > 0 && !slices.Contains(named, "linear")
+	told := numbers > 0 || l.encoded.Len() >= 2*leastLayered ||
+		slices.ContainsFunc(named, func(name string) bool { return name != "linear" })
 	return l.listed() && (dim <= mostColumns || told &&
 		columns <= mostColumns && dim <= mostWide && dim*l.encoded.Len() <= mostRead)
 }
@@ -405,6 +406,9 @@ func (l *learning) recipe(ctx context.Context) error {
 		return errWide
 	} else if dim := l.encoded.Dim(); l.listed() && dim > mostColumns && dim <= mostWide {
 		r.Linear = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
+	}
+	if r.Rules == nil && (l.o.Simple || slices.Contains(l.o.Learners, Rules)) {
+		l.warn("no rules were tried: %v", errWide)
 	}
 	if l.o.Distil != nil {
 		r.Rules.Of, r.Start, c.Prior.Mean = r.Start, nil, nil // what is distilled is no candidate

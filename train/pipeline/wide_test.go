@@ -63,7 +63,7 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 		as   string
 		want string
 	}{{sites, "", "direct ("}, {named, "", "l"}, {named, "rules", "rules"}, // l: linear, logistic, likelihood
-		{later, "distil", "rules"}, {numbers, "", "linear"}} {
+		{later, "distil", "rules"}, {named, "linear,rules", ""}, {numbers, "", "linear"}, {numbers, "simple", "linear"}} {
 		o := pipeline.Options{Chunks: 1}
 		o.Settings.Epochs = 2
 		switch c.as {
@@ -71,6 +71,10 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 			o.Policy = pipeline.Rules
 		case "distil":
 			o.Distil, o.Fresh = last, true
+		case "linear,rules":
+			o.Learners = strings.Split(c.as, ",")
+		case "simple":
+			o.Simple = true
 		}
 		l := mustLearn(t, c.log, o)
 		if dim := l.File.Components[0].Encoder.Dim(); dim <= 512 {
@@ -78,6 +82,9 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 		}
 		if !strings.HasPrefix(l.Training.Learner, c.want) {
 			t.Errorf("learned by %s: want %s", l.Training.Learner, c.want)
+		}
+		if warned := strings.Contains(fmt.Sprint(l.Training.Warnings), "no rules were tried: rules take"); warned != (c.as == "simple") {
+			t.Errorf("%s: %v", c.as, l.Training.Warnings)
 		}
 		last = policy(t, l)
 	}

@@ -79,8 +79,12 @@ func estimated(e certify.Estimate, u logs.Units, on, unit string) string {
 		return fmt.Sprintf("none on %s: the weights π/π₀ average %.2g there, not 1: they hardly show what the "+
 			"policy does", on, e.Weight)
 	}
-	return fmt.Sprintf("%s (95 %% interval) on %s, worth %.0f %s",
-		around(plain, u.At(e.Reward), logs.Half(e.SE*u.Span())), on, e.Effective, unit)
+	v, half := u.At(e.Reward), logs.Half(e.SE*u.Span())
+	if e.Effective < certify.Few {
+		return fmt.Sprintf("%s on %s, worth %.0f %s: too few for an interval", decimal(plain, logs.Places(half), v), on,
+			e.Effective, unit)
+	}
+	return fmt.Sprintf("%s (95 %% interval) on %s, worth %.0f %s", around(plain, v, half), on, e.Effective, unit)
 }
 
 // remarks are the notes and doubts of a statement about a log.
@@ -358,11 +362,15 @@ func guaranteeFigure(s provenance.Statement) html.Figure {
 	u, e := unitsOf(s), s.Estimate
 	logged, estimate, least := whatPlays("what logged the rows"), across(0, "estimate"), across(1, "guaranteed")
 	logged.Add(u.At(s.Logged), 0, math.NaN(), math.NaN(), "")
-	estimate.Add(u.At(e.Reward), 0, u.At(e.Reward-logs.Half(e.SE)), u.At(e.Reward+logs.Half(e.SE)), "95 % interval")
+	half, has := logs.Half(e.SE), "95 % interval"
+	if e.Effective < certify.Few {
+		half, has = math.NaN(), "too few rows for an interval"
+	}
+	estimate.Add(u.At(e.Reward), 0, u.At(e.Reward-half), u.At(e.Reward+half), has)
 	least.Add(u.At(s.Promise()), -1, math.NaN(), math.NaN(), "at least")
 	least.Dashes = figure.Category(1).Dashes
 	f := lines("guarantee", "mean reward", []string{"estimate", "guaranteed at least"}, logged, estimate, least)
 	return html.Figure{Figure: f,
-		Caption: fmt.Sprintf("The estimate with its 95 %% interval, and what is guaranteed with "+
+		Caption: fmt.Sprintf("The estimate, with its 95 %% interval unless rows are too few, and what is guaranteed with "+
 			"probability %v.", 1-s.Delta)}
 }

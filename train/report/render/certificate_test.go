@@ -61,3 +61,19 @@ func TestPage_SaysAllThatTheTextSays(t *testing.T) {
 		}
 	}
 }
+
+// Rows worth fewer than 50 give no interval: here all that count earned 1, and the standard error is .007.
+func TestCertificate_GivesNoIntervalOfFewRows(t *testing.T) {
+	for effective, want := range map[float64]string{23: "0.972 on these rows, worth 23 rows: too few for an interval", 60: "0.972 ± 0.014 (95 % interval)"} {
+		s := provenance.Statement{Verdict: provenance.NotShown, Bounds: certify.Bounds{Delta: .05, N: 1059, All: []certify.Bound{{Name: "ls", Risk: -.24}}},
+			Circumstances: &provenance.Circumstances{Relation: provenance.Fresh, Guaranteed: .24, Rows: 1059, Logged: .48, RewardMax: 1,
+				Estimate: certify.Estimate{Rows: 1059, Reward: .972, SE: .0071, Effective: effective, Weight: 1}}}
+		var text bytes.Buffer
+		if err := render.Certificate(&text, s); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+}

@@ -15,8 +15,9 @@ import (
 	"opl/train/report/table"
 )
 
-// shownLeaves and shownColumns are how many a text shows; JSON has all.
+// shownActions, shownLeaves and shownColumns are how many a text shows; JSON has all.
 const (
+	shownActions = 40
 	shownLeaves  = 8
 	shownColumns = 12
 )
@@ -68,8 +69,7 @@ func BriefExplanation(w io.Writer, e *explain.Explanation) error {
 // behaviour says what a policy plays beside the log, where it differs most, and what it reads. Rows that taught the
 // policy flatter its gains, which are then left out.
 func behaviour(e *explain.Explanation, gains bool) (facts []html.Fact) {
-	actions := slices.Clone(e.Actions)
-	slices.SortStableFunc(actions, func(a, b explain.Action) int { return cmp.Compare(b.Policy, a.Policy) })
+	actions := mostPlayed(e)
 	some := func(n int, text func(i int) string) string {
 		var all []string
 		for i := range min(n, namedBrief) {
@@ -104,6 +104,13 @@ func behaviour(e *explain.Explanation, gains bool) (facts []html.Fact) {
 		last = "; lost with values of other rows"
 	}
 	return append(facts, fact("reads", "%s%s", some(len(e.Importance), reads), last))
+}
+
+// mostPlayed are the actions, those that the policy plays most first.
+func mostPlayed(e *explain.Explanation) []explain.Action {
+	return slices.SortedStableFunc(slices.Values(e.Actions), func(a, b explain.Action) int {
+		return cmp.Compare(b.Policy, a.Policy)
+	})
 }
 
 // namedBrief is how many actions and columns the short text names.
@@ -160,11 +167,15 @@ func explanationSections(e *explain.Explanation) (all []html.Section) {
 		all = append(all, s)
 	}
 	var rows [][]string
-	for _, a := range e.Actions {
+	played := fmt.Sprintf("The policy plays what was logged with probability %.2g on average.", e.Agreement)
+	for i, a := range mostPlayed(e) {
+		if i == shownActions {
+			played += fmt.Sprintf(" The table has the %d of %d actions that it plays most.", i, len(e.Actions))
+			break
+		}
 		rows = append(rows, []string{a.Name, share(a.Policy), share(a.Logging)})
 	}
-	add("What is played", fmt.Sprintf("The policy plays what was logged with probability %.2f on average.",
-		e.Agreement), []string{"action", "policy", "logging policy"}, rows)
+	add("What is played", played, []string{"action", "policy", "logging policy"}, rows)
 	add("The policy as rules", asRules(e), nil, nil)
 	all[1].Code, rows = e.Surrogate.Rules, nil
 	for _, l := range e.Surrogate.Leaves[:min(len(e.Surrogate.Leaves), shownLeaves)] {
