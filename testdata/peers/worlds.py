@@ -1008,7 +1008,7 @@ def sentinel(rng):
     return sample
 
 
-def ranked(rng, number):
+def rank(rng, number):
     """Draws effects of rank three of a number of actions."""
     actions = rng.normal(0, 1, (3, number))
     slopes = rng.normal(0, .7, (6, 3))
@@ -1023,31 +1023,7 @@ def ranked(rng, number):
 @world()
 def hundredrank(rng):
     """100 actions of rank three"""
-    return ranked(rng, 100)
-
-
-@world()
-def rank101(rng):
-    """101 actions of rank three"""
-    return ranked(rng, 101)
-
-
-@world()
-def rank150(rng):
-    """150 actions of rank three"""
-    return ranked(rng, 150)
-
-
-@world()
-def rank300(rng):
-    """300 actions of rank three"""
-    return ranked(rng, 300)
-
-
-@world()
-def rank1000(rng):
-    """1,000 actions of rank three"""
-    return ranked(rng, 1000)
+    return rank(rng, 100)
 
 
 @world(rewards=spending)
@@ -1452,3 +1428,232 @@ def fifteen(rng):
         x = {f"x_c{j}": words("v", code) for j, code in enumerate(c)}
         return pd.DataFrame(x), logistic(-.4 + sum(e[code] for e, code in zip(effects, c)))
     return sample
+
+
+# The worlds of "Fourteen more worlds".
+
+@world()
+def uniqueid(rng):
+    """an id of each row, a date, four numbers"""
+    slopes, months = rng.normal(0, .8, (4, 4)), rng.normal(0, .6, (12, 4))
+
+    def sample(rng, n):
+        z, day = rng.normal(size=(n, 4)), rng.integers(0, 365, n)
+        date = pd.Timestamp("2025-01-01") + pd.to_timedelta(day, unit="D")
+        x = {"x_id": [f"u{i:06d}" for i in rng.integers(0, 10**6, n)],
+             "x_date": date.strftime("%Y-%m-%d"), **columns(z)}
+        return pd.DataFrame(x), logistic(-.5 + z @ slopes + months[date.month - 1])
+    return sample
+
+
+@world()
+def collinear(rng):
+    """50 numbers of three factors and noise"""
+    loadings, slopes = rng.normal(0, 1, (3, 50)), rng.normal(0, .8, (3, 4))
+
+    def sample(rng, n):
+        f = rng.normal(size=(n, 3))
+        z = f @ loadings + .5 * rng.normal(size=(n, 50))
+        return pd.DataFrame(columns(z)), logistic(-.5 + f @ slopes)
+    return sample
+
+
+@world()
+def cauchy(rng):
+    """Cauchy numbers, effects of their logarithms"""
+    slopes = rng.normal(0, .7, (5, 4))
+
+    def sample(rng, n):
+        z = rng.standard_cauchy((n, 5)) * 10
+        logs = np.sign(z) * np.log1p(np.abs(z) / 5)
+        return pd.DataFrame(columns(z.round(2))), logistic(-.4 + logs @ slopes)
+    return sample
+
+
+@world()
+def geo(rng):
+    """twelve cities on a map"""
+    places, effects = rng.uniform(-10, 10, (12, 2)), rng.normal(0, 1, (12, 4))
+
+    def sample(rng, n):
+        city = rng.integers(0, 12, n)
+        at = places[city] + rng.normal(0, .7, (n, 2))
+        x = {"x_lat": at[:, 0].round(3), "x_lon": at[:, 1].round(3), "x_z": rng.normal(size=n)}
+        return pd.DataFrame(x), logistic(-.5 + effects[city])
+    return sample
+
+
+@world(rewards=stars)
+def starred(rng):
+    """stars, effects of counts"""
+    slopes, base = rng.normal(0, .5, (6, 5)), rng.normal(0, .2, 5)
+    means = np.array([1, 3, 8, 2, .4, 20])
+
+    def sample(rng, n):
+        x = rng.poisson(means, (n, 6))
+        odds = .3 + base + (np.log1p(x) - np.log1p(means)) @ slopes
+        return pd.DataFrame(columns(x)), logistic(odds)
+    return sample
+
+
+@world()
+def uplift2(rng):
+    """two actions, a small effect by three of eight numbers"""
+    slopes, effects = rng.normal(0, 1, 8), rng.normal(0, .35, 3)
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        shared = z @ slopes * .8 - .5
+        own = .1 + z[:, :3] @ effects
+        return pd.DataFrame(columns(z)), logistic(np.stack([shared, shared + own], 1))
+    return sample
+
+
+@world()
+def zeroinf(rng):
+    """amounts that are mostly 0: whether and how much"""
+    whether, amount = rng.normal(0, .6, (5, 4)), rng.normal(0, .6, (5, 4))
+
+    def sample(rng, n):
+        on = rng.random((n, 5)) < .35
+        x = rng.lognormal(2, 1, (n, 5)) * on
+        logs = np.where(on, np.log(np.maximum(x, .01)) - 2, 0)
+        return pd.DataFrame(columns(x.round(2))), logistic(-.4 + on @ whether + logs @ amount)
+    return sample
+
+
+@world()
+def segslope(rng):
+    """eight segments, slopes of three numbers by segment"""
+    base, slopes = rng.normal(0, .4, (8, 5)), rng.normal(0, .6, (8, 3, 5))
+
+    def sample(rng, n):
+        segment, z = rng.integers(0, 8, n), rng.normal(size=(n, 3))
+        odds = -.5 + base[segment] + np.einsum("ni,nik->nk", z, slopes[segment])
+        return pd.DataFrame({"x_seg": words("s", segment), **columns(z)}), logistic(odds)
+    return sample
+
+
+@world()
+def hours(rng):
+    """hour and weekday as numbers, effects of windows"""
+    effects = rng.normal(0, .9, (4, 7, 6))
+
+    def sample(rng, n):
+        hour, day = rng.integers(0, 24, n), rng.integers(0, 7, n)
+        x = {"x_hour": hour, "x_day": day, **columns(rng.normal(size=(n, 2)))}
+        return pd.DataFrame(x), logistic(-.6 + effects[:, day, hour // 4].T)
+    return sample
+
+
+@world(weights=(.9, .2), uniform=.02, temperature=2.0)
+def strongold(rng):
+    """a strong logging policy that seldom explores"""
+    slopes, bends = rng.normal(0, .8, (6, 4)), rng.normal(0, .5, (6, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        odds = -.5 + z @ slopes + (np.abs(z) - .8) @ bends
+        return pd.DataFrame(columns(z)), logistic(odds)
+    return sample
+
+
+@world()
+def ordinals(rng):
+    """ten answers from 1 to 5, monotone effects"""
+    effects = np.sort(rng.normal(0, .5, (10, 5, 4)), 1) * rng.choice([-1, 1], (10, 1, 4))
+
+    def sample(rng, n):
+        x = rng.integers(0, 5, (n, 10))
+        odds = -.3 + sum(effects[j][x[:, j]] for j in range(10))
+        return pd.DataFrame(columns(x + 1)), logistic(odds)
+    return sample
+
+
+@world()
+def ratio(rng):
+    """the ratio of two amounts"""
+    base, slopes = rng.normal(0, .3, 4), rng.normal(0, 1, 4)
+
+    def sample(rng, n):
+        u, v = rng.lognormal(3, .7, n), rng.lognormal(2, .7, n)
+        r = np.tanh(2 * (np.log(u / v) - 1))
+        x = {"x_u": u.round(2), "x_v": v.round(2), **columns(rng.normal(size=(n, 3)))}
+        return pd.DataFrame(x), logistic(-.5 + base + r[:, None] * slopes)
+    return sample
+
+
+@world()
+def noisy100(rng):
+    """100 numbers, thresholds of four"""
+    effects = rng.normal(0, 1, (4, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 100))
+        return pd.DataFrame(columns(z)), logistic(-.5 + (z[:, :4] > 0) @ effects)
+    return sample
+
+
+@world()
+def softpair(rng):
+    """a smooth interaction of three numbers, two actions"""
+    def sample(rng, n):
+        z = rng.uniform(-1, 1, (n, 5))
+        q = np.tanh(2 * (np.sin(3 * z[:, 0]) * z[:, 1] + z[:, 2]**2 - .3))
+        mean = np.stack([.5 + .35 * q, .5 - .35 * q, .45 + 0 * q, .4 + 0 * q], 1)
+        return pd.DataFrame(columns(z.round(4))), mean
+    return sample
+
+
+# The worlds of "Many actions": of each kind some numbers of actions.
+
+def numbered(kind, label, *numbers):
+    for number in numbers:
+        def make(rng, number=number):
+            return kind(rng, number)
+        make.__name__ = f"{kind.__name__}{number}"
+        make.__doc__ = f"{number:,} actions, {label}"
+        world()(make)
+
+
+def rules(rng, number):
+    """Draws three thresholds an action, in six numbers."""
+    base = rng.normal(0, .3, number)
+    feature = rng.integers(0, 6, (number, 3))
+    cut, height = rng.normal(0, .7, (number, 3)), rng.normal(0, 1, (number, 3))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 6))
+        odds = np.tile(base - 1, (n, 1))
+        for j in range(3):
+            odds += height[:, j] * (z[:, feature[:, j]] > cut[:, j])
+        return pd.DataFrame(columns(z)), logistic(odds)
+    return sample
+
+
+def peaks(rng, number):
+    """Draws where in one of four numbers each action is best."""
+    at = rng.uniform(0, 100, number)
+
+    def sample(rng, n):
+        age, z = rng.uniform(0, 100, n), rng.normal(size=(n, 3))
+        odds = -2 + 2.5 * np.exp(-((age[:, None] - at) / 12)**2)
+        return pd.DataFrame({"x_age": age.round(1), **columns(z)}), logistic(odds)
+    return sample
+
+
+def segs(rng, number):
+    """Draws effects of 15 segments and eight channels."""
+    segments, channels = rng.normal(0, .8, (15, number)), rng.normal(0, .5, (8, number))
+
+    def sample(rng, n):
+        a, b = rng.integers(0, 15, n), rng.integers(0, 8, n)
+        x = {"x_seg": words("s", a), "x_ch": words("c", b), "x_z": rng.normal(size=n)}
+        return pd.DataFrame(x), logistic(-1.2 + segments[a] + channels[b])
+    return sample
+
+
+numbered(rules, "three thresholds each", 75, 95)
+numbered(peaks, "each best near its own value", 75, 95, 150)
+numbered(segs, "effects of 15 segments and eight channels", 95, 150)
+numbered(rank, "of rank three", 101, 150, 300, 1000, 1200, 3000)

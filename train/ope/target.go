@@ -435,7 +435,10 @@ func (t Target) unknown(l *logs.Log) string {
 // undrawn says that rows of the log decide which actions uniform plays, where more than 1 % of the actions may have no
 // row. Actions that are drawn rarely are then those that were drawn by luck, and their weights flatter uniform.
 func (t Target) undrawn(l *logs.Log) string {
-	if n := l.Undrawn(); t.even && 100*n > l.K() {
+	if !t.even {
+		return ""
+	}
+	if n := l.Undrawn(); 100*n > l.K() {
 		return fmt.Sprintf("it plays the %d actions that rows of this log have, and about %d more may never have been drawn: give "+
 			"all actions by setting actions", l.K(), n)
 	}
