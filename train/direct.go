@@ -99,8 +99,9 @@ const (
 	mostScaling   = 1 << 22 // numbers that scales are learned from
 	mostCoded     = 40_000  // rows of coded tables that scales are chosen on
 	mostAgain     = 1_000   // rows of which each fold has scales of its own: of few rows they know much of the rest
+	mostStrata    = 700     // beyond which folds have them, too: scales of so many pairs of features fit what is held out
 	scaledAgain   = 2       // updates of them
-	mostProducts  = 600
+	mostProducts  = 2100
 	knots         = 20  // of a number, at most, in pieces
 	leastCodes    = 9   // values of a number that may be a code; pieces tell fewer apart
 	mostCodes     = 60  // of them, each of ten rows on average
@@ -457,7 +458,7 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 			learn = rows
 		}
 		own := p
-		if of.tune != nil && len(rows) <= mostAgain {
+		if of.tune != nil && (len(rows) <= mostAgain || distinct(p.strata) > mostStrata) {
 			var err error
 			if own, err = of.tune(ctx, t, learn, p); err != nil {
 				return err
@@ -568,7 +569,7 @@ func kinds() []kind {
 	return []kind{
 		linear,
 		linearly("additive", "logistic regression on pieces of numbers and values of codes",
-			func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 128 && t.holds(0) }, pieces),
+			func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 256 && t.holds(0) }, pieces),
 		quadratic,
 		exclusively(exclusiveName, linear),
 		exclusively(exclusiveName+"-quadratic", quadratic),
@@ -622,7 +623,7 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		last := slices.Max(append(slices.Clone(p.strata), -1)) + 1
 		h.Stratum = logs.Pick(append(slices.Clone(p.strata), last), order)
 		h.Family = logs.Pick(append(family, 4), order)
-		h.Whole = expand == nil && 4*len(slices.Compact(slices.Sorted(slices.Values(p.strata)))) <= len(p.strata)
+		h.Whole = expand == nil && 4*distinct(p.strata) <= len(p.strata)
 		if of != nil {
 			p.scales, err = h.Again(ctx, y, p.scales.Of(order), scaledAgain)
 		} else {
@@ -692,6 +693,9 @@ func (t *table) products() (n int) {
 	t.pairs(func(int32, int32, int, int) { n++ })
 	return n
 }
+
+// distinct counts the strata that columns are of.
+func distinct(strata []int) int { return len(slices.Compact(slices.Sorted(slices.Values(strata)))) }
 
 // holds reports that θ can hold a regression on features, pieces and so many products.
 func (t *table) holds(products int) bool {

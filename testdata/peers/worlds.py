@@ -1605,15 +1605,37 @@ def softpair(rng):
     return sample
 
 
-# The worlds of "Many actions": of each kind some numbers of actions.
+# Worlds of a kind, with so many numbers or actions.
 
 def numbered(kind, label, *numbers):
     for number in numbers:
         def make(rng, number=number):
             return kind(rng, number)
         make.__name__ = f"{kind.__name__}{number}"
-        make.__doc__ = f"{number:,} actions, {label}"
+        make.__doc__ = f"{number:,} {label}"
         world()(make)
+
+
+def prods(rng, number):
+    """Draws effects of products of four pairs of numbers, and of five numbers."""
+    products, slopes = rng.normal(0, .8, (4, 4)), rng.normal(0, .4, (5, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, number))
+        odds = -.4 + (z[:, 0:8:2] * z[:, 1:8:2]) @ products + z[:, 8:13] @ slopes
+        return pd.DataFrame(columns(z)), logistic(odds)
+    return sample
+
+
+def bents(rng, number):
+    """Draws where each of five numbers has a peak or a dip for each action."""
+    height, at = rng.normal(0, 1, (5, 4)), rng.normal(0, .6, (5, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, number))
+        bumps = np.exp(-(z[:, :5, None] - at)**2 * 3)
+        return pd.DataFrame(columns(z)), logistic(-.4 + (2 * height * bumps).sum(1))
+    return sample
 
 
 def rules(rng, number):
@@ -1632,7 +1654,7 @@ def rules(rng, number):
 
 
 def peaks(rng, number):
-    """Draws where in one of four numbers each action is best."""
+    """Draws where in one number each action is best."""
     at = rng.uniform(0, 100, number)
 
     def sample(rng, n):
@@ -1653,7 +1675,9 @@ def segs(rng, number):
     return sample
 
 
-numbered(rules, "three thresholds each", 75, 95)
-numbered(peaks, "each best near its own value", 75, 95, 150)
-numbered(segs, "effects of 15 segments and eight channels", 95, 150)
-numbered(rank, "of rank three", 101, 150, 300, 1000, 1200, 3000)
+numbered(prods, "numbers, products of four pairs", 30, 40, 60)
+numbered(bents, "numbers, peaks of five", 140)
+numbered(rules, "actions, three thresholds each", 75, 95)
+numbered(peaks, "actions, each best near its own value", 75, 95, 150)
+numbered(segs, "actions, effects of 15 segments and eight channels", 75, 95, 150)
+numbered(rank, "actions of rank three", 101, 150, 300, 1000, 1200, 3000)

@@ -369,12 +369,13 @@ func (l *learning) narrow() bool {
 	}
 	told := numbers > 0 || l.encoded.Len() >= 2*leastLayered ||
 		slices.ContainsFunc(named, func(name string) bool { return name != "linear" })
-	return l.listed() && (dim <= mostColumns || told &&
+	return l.listed() && l.log.K()*dim <= mostCoefficients && (dim <= mostColumns || told &&
 		columns <= mostColumns && dim <= mostWide && dim*l.encoded.Len() <= mostRead)
 }
 
-// mostActions is how many actions have a model each, and mostRuled how many rules may choose from.
-const mostActions, mostRuled = 10_000, 100
+// mostActions is how many actions have a model each, of mostCoefficients in all, and mostRuled how many rules may
+// choose from.
+const mostActions, mostCoefficients, mostRuled = 10_000, 1 << 20, 100
 
 // listed reports that the log has a list of actions that is short enough for models of each.
 func (l *learning) listed() bool { return l.log.Choices == nil && l.log.K() <= mostActions }
