@@ -433,6 +433,41 @@ func TestDirect_HeldOutRowsDoNotFlatter(t *testing.T) {
 	}
 }
 
+// Products of 40 numbers are learned. Scales of hundreds of pairs of flags fit the rows that they were learned from, so
+// that folds have their own.
+func TestDirect_ProductsOfManyColumns(t *testing.T) {
+	product := func(x []float64, a int) float64 { return .5 + .4*math.Tanh(2*x[0]*x[1])*float64(2*a-1) }
+	d := &Direct{may: func(name string) bool { return name == linearName || name == quadraticName }}
+	s, err := d.Learn(context.Background(), tableLog(3000, 40, 2, 3, product), allRows(3000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := worth(t, s, 40, 2, product); v < .7 {
+		t.Errorf("a product of two of 40 numbers earns %.3f of .76", v)
+	}
+	var gain float64 // of noise over the mean, in nats, of all logs
+	for seed := range uint64(3) {
+		log := tableLog(mostAgain+200, 41, 3, seed, func([]float64, int) float64 { return .4 })
+		x := log.X.(logs.Rows64).Data
+		for i, v := range x {
+			x[i] = max(0, math.Copysign(1, v))
+		}
+		tab := (&Direct{}).table(log, allRows(log.Len()))
+		at := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == quadraticName })
+		_, logits, err := tab.cross(context.Background(), kinds()[at], nil, tab.all())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, z := range logits {
+			gain += math.Log1p(math.Exp(-math.Abs(z))) + max(z, 0) - tab.y[i]*z
+			gain += tab.y[i]*math.Log(.4) + (1-tab.y[i])*math.Log(.6)
+		}
+	}
+	if gain < -20 {
+		t.Errorf("held-out rows have %.1f nats less log-loss by products of noise than by their mean", -gain)
+	}
+}
+
 // Of many actions θ has the regressions themselves, whose scores and those of trees are weighed as of few actions.
 func TestDirect_ManyActionsHaveTheirRegressions(t *testing.T) {
 	const k = 95
