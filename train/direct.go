@@ -99,7 +99,7 @@ const (
 	mostScaling   = 1 << 22 // numbers that scales are learned from
 	mostCoded     = 40_000  // rows of coded tables that scales are chosen on
 	mostAgain     = 1_000   // rows of which each fold has scales of its own: of few rows they know much of the rest
-	mostStrata    = 700     // beyond which folds have them, too: scales of so many pairs of features fit what is held out
+	mostStrata    = 700     // beyond which folds have them, too: scales of so many pairs fit what is held out
 	scaledAgain   = 2       // updates of them
 	mostProducts  = 2100
 	knots         = 20  // of a number, at most, in pieces

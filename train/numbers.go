@@ -88,7 +88,8 @@ func fitCurves(ctx context.Context, t *table, rows []int, p *tuning) ([]features
 
 // cliffs learns lines of the number that break where rewards fall or rise steeply, in each leaf of a tree of features.
 func cliffs() kind {
-	return kind{"cliffs", "a tree of features, with lines of the number that break anywhere", "", false, curves().fits, nil,
+	return kind{"cliffs", "a tree of features, with lines of the number that break anywhere", "", false,
+		curves().fits, nil,
 		func(_ context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 			rows = t.grown(rows, 1)
 			x, _, y := t.of(rows)

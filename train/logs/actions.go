@@ -171,7 +171,8 @@ func (b *builder) decide() (names []string, number, props []int32, err error) {
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("%s: %w", b.path, err)
 	}
-	b.FromRows = len(b.o.Actions) == 0 && len(b.propsOf) == 0 && b.actionsMin == 0 && b.numbering.of == nil && !b.first.hasSet
+	b.FromRows = len(b.o.Actions) == 0 && len(b.propsOf) == 0 && b.actionsMin == 0 && b.numbering.of == nil &&
+		!b.first.hasSet
 	place := make(map[string]int32, len(names))
 	for i, s := range names {
 		place[s] = int32(i)

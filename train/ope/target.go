@@ -439,8 +439,8 @@ func (t Target) undrawn(l *logs.Log) string {
 		return ""
 	}
 	if n := l.Undrawn(); 100*n > l.K() {
-		return fmt.Sprintf("it plays the %d actions that rows of this log have, and about %d more may never have been drawn: give "+
-			"all actions by setting actions", l.K(), n)
+		return fmt.Sprintf("it plays the %d actions that rows of this log have, and about %d more may never have been drawn: "+
+			"give all actions by setting actions", l.K(), n)
 	}
 	return ""
 }
