@@ -414,23 +414,29 @@ func TestMixture_LeavesOutWhatIsNeedless(t *testing.T) {
 // Scales that were learned from rows that are held out know them: kinds would look better than constant scores where no
 // feature has an effect.
 func TestDirect_HeldOutRowsDoNotFlatter(t *testing.T) {
-	var gain float64 // of the mean over the scores, in nats, of all logs
+	var gain float64 // of all logs
 	for seed := range uint64(8) {
-		log := tableLog(600, 8, 3, seed, func([]float64, int) float64 { return .4 })
-		tab := (&Direct{}).table(log, allRows(600))
-		at := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == quadraticName })
-		_, logits, err := tab.cross(context.Background(), kinds()[at], nil, tab.all())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, z := range logits {
-			gain += math.Log1p(math.Exp(-math.Abs(z))) + max(z, 0) - tab.y[i]*z
-			gain += tab.y[i]*math.Log(.4) + (1-tab.y[i])*math.Log(.6)
-		}
+		gain += flattered(t, tableLog(600, 8, 3, seed, func([]float64, int) float64 { return .4 }))
 	}
 	if gain < 0 {
 		t.Errorf("held-out rows have %.1f nats less log-loss by scores of noise than by their mean", -gain)
 	}
+}
+
+// flattered is the log-loss of quadratic scores of held-out rows, less that of their mean reward of .4, in nats.
+func flattered(t *testing.T, log *logs.Log) (gain float64) {
+	t.Helper()
+	tab := (&Direct{}).table(log, allRows(log.Len()))
+	at := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == quadraticName })
+	_, logits, err := tab.cross(context.Background(), kinds()[at], nil, tab.all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, z := range logits {
+		gain += math.Log1p(math.Exp(-math.Abs(z))) + max(z, 0) - tab.y[i]*z
+		gain += tab.y[i]*math.Log(.4) + (1-tab.y[i])*math.Log(.6)
+	}
+	return gain
 }
 
 // Products of 40 numbers are learned. Scales of hundreds of pairs of flags fit the rows that they were learned from, so
@@ -445,23 +451,14 @@ func TestDirect_ProductsOfManyColumns(t *testing.T) {
 	if v := worth(t, s, 40, 2, product); v < .7 {
 		t.Errorf("a product of two of 40 numbers earns %.3f of .76", v)
 	}
-	var gain float64 // of noise over the mean, in nats, of all logs
+	var gain float64 // of all logs
 	for seed := range uint64(3) {
 		log := tableLog(mostAgain+200, 41, 3, seed, func([]float64, int) float64 { return .4 })
 		x := log.X.(logs.Rows64).Data
 		for i, v := range x {
 			x[i] = max(0, math.Copysign(1, v))
 		}
-		tab := (&Direct{}).table(log, allRows(log.Len()))
-		at := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == quadraticName })
-		_, logits, err := tab.cross(context.Background(), kinds()[at], nil, tab.all())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, z := range logits {
-			gain += math.Log1p(math.Exp(-math.Abs(z))) + max(z, 0) - tab.y[i]*z
-			gain += tab.y[i]*math.Log(.4) + (1-tab.y[i])*math.Log(.6)
-		}
+		gain += flattered(t, log)
 	}
 	if gain < -20 {
 		t.Errorf("held-out rows have %.1f nats less log-loss by products of noise than by their mean", -gain)

@@ -242,7 +242,7 @@ func choose(ctx context.Context, log *logs.Log, rows, tried []int, all []candida
 	}
 	if len(all) == 0 {
 		return nil, best, errors.New("train: none of the learners named fits this log: those of tables take at most " +
-			"512 columns, and a fixed list of at most 10,000 actions without features of theirs")
+			"512 columns, and a fixed list of at most 10,000 actions without features of theirs, 2²⁰ coefficients in all")
 	}
 	if len(all) == 1 { // nothing to choose
 		of, err = all[0].learn(learnsPrior, rows, false)

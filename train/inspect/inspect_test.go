@@ -151,7 +151,7 @@ func TestInspect_SaysThatActionsMayNeverHaveBeenDrawn(t *testing.T) {
 		known.Action[i] = place[a]
 	}
 	known.Actions, known.FromRows = names, true
-	hint := "some may never have been: give all of them by setting actions"
+	hint := "may never have been drawn, give all of them by setting actions"
 	f, _ := inspect.Inspect(&known).Finding("mean weight of uniform")
 	if f.Severity == inspect.Fine || !strings.Contains(f.Do, hint) {
 		t.Errorf("%d of 400 actions: %v, %s", len(names), f.Severity, f.Do)

@@ -442,20 +442,14 @@ func (l *log) perAction() []int {
 }
 
 // undrawn says what else may be wrong where K counts the actions that the log has, and not those that could be drawn: K
-// is then too small, and true propensities look so. By Good (1953) as many in a hundred of the next rows have actions
-// that are not known as in these rows have actions logged once.
+// is then too small, and true propensities look so.
 func (l *log) undrawn() string {
-	once := 0
-	for _, n := range l.perAction() {
-		if n == 1 {
-			once++
-		}
-	}
-	if !l.FromRows || 100*once < l.n {
+	n := l.Undrawn(l.perAction())
+	if 100*n <= l.k {
 		return ""
 	}
-	return fmt.Sprintf("; or, as %d of %d actions were logged once, some may never have been: give all of them by setting "+
-		"actions", once, l.k)
+	return fmt.Sprintf("; or, as about %d actions beside these %d may never have been drawn, give all of them by setting "+
+		"actions", n, l.k)
 }
 
 // spans returns the least and the largest propensity.

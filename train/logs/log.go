@@ -188,16 +188,14 @@ func (l *Log) Len() int { return len(l.Action) }
 // K returns the number of actions.
 func (l *Log) K() int { return len(l.Actions) }
 
-// Undrawn estimates how many actions could be drawn and have no row: f₁(f₁ − 1)/(2(f₂ + 1)) by Chao (1984), where f₁
-// actions have one row and f₂ have two. It is 0 unless the actions are FromRows.
-func (l *Log) Undrawn() int {
+// Undrawn estimates from the rows that each action has how many actions could be drawn and have none:
+// f₁(f₁ − 1)/(2(f₂ + 1)) by Chao (1984), where f₁ actions have one row and f₂ have two. It is 0 unless the actions are
+// FromRows.
+func (l *Log) Undrawn(rows []int) int {
 	if !l.FromRows {
 		return 0
 	}
-	rows, of := make([]int, l.K()), [3]int{}
-	for _, a := range l.Action {
-		rows[a]++
-	}
+	var of [3]int
 	for _, n := range rows {
 		of[min(n, 3)%3]++
 	}

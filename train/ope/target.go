@@ -438,7 +438,11 @@ func (t Target) undrawn(l *logs.Log) string {
 	if !t.even {
 		return ""
 	}
-	if n := l.Undrawn(); 100*n > l.K() {
+	rows := make([]int, l.K())
+	for _, a := range l.Action {
+		rows[a]++
+	}
+	if n := l.Undrawn(rows); 100*n > l.K() {
 		return fmt.Sprintf("it plays the %d actions that rows of this log have, and about %d more may never have been drawn: "+
 			"give all actions by setting actions", l.K(), n)
 	}
