@@ -38,7 +38,9 @@ const (
 	mostRuleRows = 200_000
 	mostScores   = 1 << 23 // of rows and actions, that a policy is explained on
 
-	surrogateColumns = 100 // that a surrogate may read: the time of deep trees grows by their square
+	mostRuleColumns = 512 // that are all searched
+	// of the best single splits, that surrogates may read, and rules of more: the time of deep trees grows by its square
+	surrogateColumns = 100
 )
 
 // Learn learns a tree from some rows of a log with contexts and a fixed list of actions.
@@ -54,6 +56,13 @@ func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool
 	}
 	if r.Of != nil {
 		o.Errors = 0
+	}
+	columns := t.x.Width
+	for _, of := range t.groups {
+		columns -= len(of) - 1
+	}
+	if columns > mostRuleColumns {
+		o.Columns = surrogateColumns
 	}
 	tree, err := rules.Learn(ctx, t.x, scores, t.k, o)
 	if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 
@@ -11,6 +12,7 @@ import (
 	"opl/policies/policyfile"
 	"opl/policies/portable"
 	"opl/policies/wholefile"
+	"opl/train/pipeline"
 )
 
 func exportPolicyCommand() *cobra.Command {
@@ -21,6 +23,9 @@ func exportPolicyCommand() *cobra.Command {
 			return err
 		}
 		tree, err := portable.New(p)
+		if errors.Is(err, portable.ErrNoTree) && pipeline.Distils(p) {
+			err = fmt.Errorf("%w: opl train --distil learns one like it", err)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}

@@ -48,7 +48,7 @@ type Condition struct {
 }
 
 // ErrNoTree says that a policy cannot be written as a tree of readable size.
-var ErrNoTree = errors.New("only small trees can be written so: opl train --distil learns one like it")
+var ErrNoTree = errors.New("only small trees can be written so")
 
 // mostLeaves bounds the trees that are exported.
 const mostLeaves = 1000

@@ -389,8 +389,12 @@ func (l *learning) recipe(ctx context.Context) error {
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
 	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Start: l.start,
 		LayerRate: t.LayerRate, Learners: l.o.Learners}
-	if slices.Contains(l.o.Learners, Rules) && l.log.K() > mostRuled {
+	ruled := l.listed() && l.log.K() <= mostRuled && l.encoded.Dim() <= mostWide
+	if slices.Contains(l.o.Learners, Rules) && (l.log.K() > mostRuled || l.rulesAlone() && !ruled) {
 		return errWide
+	}
+	if ruled {
+		r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple
 	}
 	if l.narrow() {
 		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
@@ -400,11 +404,6 @@ func (l *learning) recipe(ctx context.Context) error {
 				c.Representation = nil
 			}
 		}
-		if l.log.K() <= mostRuled {
-			r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple
-		}
-	} else if l.rulesAlone() {
-		return errWide
 	} else if dim := l.encoded.Dim(); l.listed() && dim > mostColumns && dim <= mostWide {
 		r.Linear = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"opl/policies/policyfile"
 	"opl/train/rules"
 )
 
@@ -14,9 +15,14 @@ const Rules = "rules"
 var errUnit = errors.New("rules split columns as they are logged: leave out setting unit, or distil a policy whose " +
 	"contexts are not divided by their norm")
 
-var errWide = fmt.Errorf("rules take a fixed list of at most %d actions, and at most %d columns of %d features, "+
-	"one of each number and each value of a category: leave out columns, or take other learners",
-	mostRuled, mostColumns, mostWide)
+var errWide = fmt.Errorf("rules take a fixed list of at most %d actions, and at most %d features, one of each "+
+	"number and each value of a category: leave out columns, or take other learners", mostRuled, mostWide)
+
+// Distils reports that [Options.Distil] takes a policy, as far as the policy alone tells.
+func Distils(p *policyfile.Policy) bool {
+	return !p.HasItems() && p.Len() <= mostRuled && !slices.ContainsFunc(p.File().Components,
+		func(c policyfile.Component) bool { return c.Encoder.Unit || c.Encoder.Dim() > mostWide })
+}
 
 // rulesAlone reports that nothing but shallow trees is learned.
 func (l *learning) rulesAlone() bool { return slices.Equal(l.o.Learners, []string{Rules}) }
