@@ -177,7 +177,7 @@ func (r *reportFlag) made(cmd *cobra.Command, page *html.Page) {
 		m.Files = append(m.Files, f.File)
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if value := strings.Trim(f.Value.String(), "[]"); value != "" && f.Name != "help" {
+		if value := strings.Trim(f.Value.String(), "[]"); value != "" && value != "NaN" && f.Name != "help" {
 			m.Settings = append(m.Settings, html.Fact{Name: f.Name, Value: value})
 		}
 	})
