@@ -31,7 +31,8 @@ type File struct {
 
 // Create begins a file that is to be at path. Its mode is that of the file there, which it
 // will replace, or else 0666; mode, unless 0, takes precedence. The umask is honoured but
-// for what is replaced. A folder, a pipe or a device, such as /dev/null, is not replaced: it is an error.
+// for what is replaced. A symbolic link stays, and the file is where it points. A folder, a pipe
+// or a device, such as /dev/null, is not replaced: it is an error.
 func Create(path string, mode fs.FileMode) (*File, error) {
 	var keep fs.FileMode
 	switch info, err := os.Stat(path); {
@@ -41,6 +42,16 @@ func Create(path string, mode fs.FileMode) (*File, error) {
 		keep = info.Mode().Perm()
 	case mode == 0:
 		mode = 0o666
+	}
+	for range 40 { // as many as Linux follows
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Dir(path) + string(filepath.Separator) + to // Join takes a/.. of a link a for nothing
+		}
+		path = to
 	}
 	clean(path)
 	f := &File{path: path}

@@ -119,6 +119,28 @@ func TestWrite_KeepsTheModeThatAFileHas(t *testing.T) {
 }
 
 // After an error the old file is there and no other.
+// Links stay, and the file that they point to is replaced, or made: also by a relative link in a linked folder.
+func TestWrite_FollowsLinks(t *testing.T) {
+	folder := t.TempDir()
+	for _, err := range []error{os.MkdirAll(filepath.Join(folder, "deep", "real"), 0o700),
+		os.Symlink(filepath.Join("deep", "real"), filepath.Join(folder, "linked")),
+		os.Symlink(filepath.Join("..", "target"), filepath.Join(folder, "deep", "real", "second")),
+		os.Symlink(filepath.Join("linked", "second"), filepath.Join(folder, "first")),
+		WriteBytes(filepath.Join(folder, "first"), []byte("made")),
+		WriteBytes(filepath.Join(folder, "first"), []byte("replaced"))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(filepath.Join(folder, "deep", "target"))
+	if string(got) != "replaced" || err != nil || names(t, folder) != "deep first linked" {
+		t.Errorf("%s, %v, and %s", got, err, names(t, folder))
+	}
+	if info, err := os.Lstat(filepath.Join(folder, "first")); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is %v, %v", info.Mode(), err)
+	}
+}
+
 func TestWrite_KeepsTheOldFileAfterAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	if err := WriteBytes(path, []byte("old")); err != nil {
