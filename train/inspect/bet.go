@@ -182,11 +182,11 @@ func (l *log) wins(e [2]float64, why func() string) {
 		Numbers:  []Number{{"log e", e[1]}, {"log e, not rounded", e[0]}}}
 	switch limit := math.Log(refuted); {
 	case e[1] >= limit:
-		f.Severity, l.report.Gamma = Unusable, gamma
+		f.Severity, l.report.Gamma, l.why = Unusable, gamma, why()
 		if e[1] > 30 {
 			f.Measured = fmt.Sprintf("e = 10^%.0f where %d refutes them", e[1]/math.Ln10, refuted)
 		}
-		f.Means = "the actions were not drawn with these propensities, or rows were written more than once: " + why()
+		f.Means = "the actions were not drawn with these propensities, or rows were written more than once: " + l.why
 		f.Do = "log the probability that the action shown was drawn with, in its context and after all filters; " +
 			"no estimate or guarantee from this log holds" + l.undrawn()
 	case e[0] >= limit:

@@ -159,6 +159,10 @@ func TestInspect_SaysThatActionsMayNeverHaveBeenDrawn(t *testing.T) {
 	if f, _ := inspect.Inspect(in).Finding("mean weight of uniform"); f.Severity != inspect.Fine {
 		t.Errorf("all 400 actions: %v, %s", f.Severity, f.Do)
 	}
+	f, _ = inspect.Inspect(&known).Finding("support")
+	if want := fmt.Sprintf("%d actions have rows; about ", len(names)); !strings.HasPrefix(f.Measured, want) {
+		t.Errorf("support: %s", f.Measured)
+	}
 	few := world{n: 4000, k: 8, sharpness: 1, rate: .3}.log(99)
 	for i := range few.Propensity {
 		few.Propensity[i] *= .5

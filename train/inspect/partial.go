@@ -31,7 +31,8 @@ type Partial struct {
 	Span     span            `json:"span"`
 
 	Traces traces  `json:"traces"`
-	Nats   float64 `json:"nats"` // that it takes to foretell all draws, see again
+	Nats   float64 `json:"nats"`          // that it takes to foretell all draws, see again
+	Why    string  `json:"why,omitempty"` // the propensities are refuted
 }
 
 // present lists the columns that the shards have.
@@ -92,7 +93,7 @@ func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 		}
 		l.summary.bound()
 	}
-	p.Report = l.done()
+	p.Report, p.Why = l.done(), l.why
 	p.Origin = l.Origin
 	p.Origin.Estimates = nil // of the shard's rows alone
 	// see Summary and Span
@@ -213,7 +214,7 @@ func joined(all []*Partial) (*log, error) {
 		l.Skipped, l.LeftOut = l.Skipped+o.Skipped, l.LeftOut+o.LeftOut
 		l.Files, l.Unrewarded = l.Files+o.Files, l.Unrewarded+o.Unrewarded
 		notes, doubts, cut = append(notes, o.Notes), append(doubts, o.Doubts), append(cut, o.Cut)
-		l.Bare = cmp.Or(l.Bare, o.Bare)
+		l.Bare, l.FromRows = cmp.Or(l.Bare, o.Bare), l.FromRows || o.FromRows
 	}
 	l.Notes, l.Doubts, l.Cut = MergeNotes(notes), MergeNotes(doubts), MergeNotes(cut)
 	var err error
@@ -473,7 +474,7 @@ func (l *log) worstOf(all []*Partial) {
 func (l *log) bets(all []*Partial) {
 	var e, product [2]float64
 	each := [2][]float64{}
-	var best Finding
+	var why string
 	most := math.Inf(-1)
 	for _, p := range all {
 		f, is := p.Report.Finding(betsOnPropensities)
@@ -486,16 +487,13 @@ func (l *log) bets(all []*Partial) {
 			each[g] = append(each[g], v)
 		}
 		if f.Numbers[0].Value > most {
-			best, most = f, f.Numbers[0].Value
+			why, most = p.Why, f.Numbers[0].Value
 		}
 	}
 	for g := range e {
 		e[g] = logMean([]float64{product[g], logMean(each[g])})
 	}
-	l.wins(e, func() string {
-		_, why, _ := strings.Cut(best.Means, ": ")
-		return cmp.Or(why, "no shard alone shows it")
-	})
+	l.wins(e, func() string { return cmp.Or(why, "no shard alone shows it") })
 }
 
 // orders says what is not looked at where rows of several shards are of the same time, and what is not said.

@@ -458,3 +458,35 @@ func TestCombine_KeepsWhatShardsDoubtOfHowRowsWereRead(t *testing.T) {
 		}
 	}
 }
+
+// Shards that doubt no more than rounding refute together what none refutes alone, and give no reason then. The reason
+// is that of the shard that refutes the most. Actions of rows stay those of rows.
+func TestCombine_GivesTheReasonOfAShard(t *testing.T) {
+	dir := t.TempDir()
+	days{files: 3, rows: 300}.write(t, dir)
+	parts := shares(t, dir, 3)
+	for i := range parts {
+		parts[i].Origin.FromRows = true
+		for j := range parts[i].Report.Findings {
+			if f := &parts[i].Report.Findings[j]; f.Check == "bets on propensities" {
+				f.Means, f.Numbers[0].Value, f.Numbers[1].Value = "they may be rounded: Γ = 1.001", 6, 8
+			}
+		}
+	}
+	for _, why := range []string{"no shard alone shows it", "because: of this"} {
+		r, err := inspect.Combine(parts)
+		f, _ := r.Finding("bets on propensities")
+		if err != nil || f.Severity != inspect.Unusable || !strings.HasSuffix(f.Means, "more than once: "+why) {
+			t.Errorf("%v, %+v", err, f)
+		}
+		if f, _ := r.Finding("support"); !strings.HasPrefix(f.Measured, "3 actions have rows") {
+			t.Errorf("support: %s", f.Measured)
+		}
+		parts[2].Why = "because: of this"
+		for j := range parts[2].Report.Findings {
+			if f := &parts[2].Report.Findings[j]; f.Check == "bets on propensities" {
+				f.Numbers[0].Value = 7
+			}
+		}
+	}
+}

@@ -244,6 +244,10 @@ func (l *log) support() {
 		}
 	}
 	f := Finding{Check: "support", Measured: fmt.Sprintf("%d of %d actions were logged", logged, l.k)}
+	if l.FromRows {
+		f.Measured = fmt.Sprintf("%d actions have rows; about %d others may never have been drawn", l.k,
+			l.Undrawn(l.perAction()))
+	}
 	without, plays := "propensities", "a policy that plays them cannot be judged"
 	zeroDo, neverDo := "judge only policies that keep to what was on offer", "judge only policies that leave these "+
 		"actions out, or log some"
