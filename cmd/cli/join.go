@@ -108,7 +108,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 		return err
 	}
 	other := len(f.Columns) > 0 || f.PropensityForm != "" || slices.ContainsFunc(served, func(path string) bool {
-		ending := filepath.Ext(strings.TrimSuffix(path, ".gz"))
+		ending := filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst"))
 		return ending == ".csv" || ending == ".parquet"
 	})
 	var bad io.Writer

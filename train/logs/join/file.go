@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/klauspost/compress/zstd"
 
 	"opl/policies/wholefile"
 )
@@ -58,11 +59,19 @@ func openFile(path string) (*file, error) {
 func (f *file) each(use func(n int, raw []byte, s *line, wrong error) error) error {
 	r := bufio.NewReader(io.NewSectionReader(f, 0, f.info.Size()))
 	lines := wholefile.NewLines(r)
-	if begin, _ := r.Peek(2); bytes.Equal(begin, []byte{0x1f, 0x8b}) {
+	switch begin, _ := r.Peek(4); {
+	case bytes.HasPrefix(begin, []byte("\x1f\x8b")):
 		z, err := gzip.NewReader(r)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.path, err)
 		}
+		lines = wholefile.NewLines(z)
+	case bytes.Equal(begin, []byte("\x28\xb5\x2f\xfd")):
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<28))
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+		defer z.Close()
 		lines = wholefile.NewLines(z)
 	}
 	f.plain = 0

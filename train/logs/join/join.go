@@ -246,7 +246,7 @@ type place struct {
 }
 
 // Open reads through served logs once, in the order of their first decisions: their ids and their actions, which must
-// be the same in all lines. Close closes them. A file may be compressed by gzip. Left out and counted are
+// be the same in all lines. Close closes them. A file may be compressed by gzip or zstd. Left out and counted are
 //
 //   - a last line without an end, which a server that runs or died may leave;
 //   - zeros, which a program that truncates the file of a running server may leave;

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"opl/policies/features"
 	"opl/policies/policyfile"
 	"opl/policies/server"
@@ -248,18 +250,21 @@ func TestJoin_ReadsSeveralFilesAsOneLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := strings.SplitAfter(string(b), "\n")
-	var packed bytes.Buffer
+	var packed, dense bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	fmt.Fprint(z, rows[0]+rows[1])
+	fmt.Fprint(z, rows[0])
 	z.Close()
-	old := write(t, "served.jsonl.2.gz", packed.String())
+	d, _ := zstd.NewWriter(&dense)
+	fmt.Fprint(d, rows[1])
+	d.Close()
+	old, middle := write(t, "served.jsonl.2.gz", packed.String()), write(t, "served.jsonl.1.zst", dense.String())
 	now := write(t, "served.jsonl", strings.Repeat("\x00", 1<<17)+rows[2]+strings.Replace(rows[3], "4", "5", 1)+rows[1]+"\x00"+rows[3]+"\x00\x00")
 	rewards := write(t, "r.csv", "decision_id,reward\na,1\nb,1\nc,1\nd,0\n")
-	if l, err := Open([]string{now, old}, Refuse, nil); err == nil || !strings.Contains(err.Error(), "served.jsonl: line 2: the line is damaged") || !strings.Contains(err.Error(), "setting skip-bad") {
+	if l, err := Open([]string{now, middle, old}, Refuse, nil); err == nil || !strings.Contains(err.Error(), "served.jsonl: line 2: the line is damaged") || !strings.Contains(err.Error(), "setting skip-bad") {
 		t.Errorf("%v, %v", l, err)
 	}
 	var bad strings.Builder
-	l, err := Open([]string{now, old}, Refuse, &bad)
+	l, err := Open([]string{now, middle, old}, Refuse, &bad)
 	if err != nil {
 		t.Fatal(err)
 	}
