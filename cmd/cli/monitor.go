@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -54,6 +55,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 			log.Lists.SlotWeights = cmp.Or(log.Lists.SlotWeights, provenance.SlotWeights(p.File()))
 		}
 		judge := provenance.Within(log, 1)
+		warnings := takeAlike(log, p)
 		rewards, looks, rows, err := rewardsOf(log, p, clusters(log, judge))
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
@@ -69,7 +71,6 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("--claim: %w", err)
 		}
-		var warnings []string
 		for _, d := range judge.Found().Against() {
 			warnings = append(warnings, fmt.Sprintf("%s: %s: %s", d.Check, d.Measured, d.Means))
 		}
@@ -186,6 +187,35 @@ func clusters(log *logs.Log, judge *provenance.Judge) func(i int) (key uint64, o
 	}
 }
 
+// takeAlike takes the rows of one policy for those of p, of which there are none, if its propensities are those of p in
+// all of its rows: certify --write changes the hash of a file, and not what the policy plays.
+func takeAlike(log *logs.Log, p *policyfile.Policy) (warnings []string) {
+	if slices.Contains(log.Policies, p.Hash()) || log.Propensity == nil || log.Lists != nil {
+		return nil
+	}
+	of, err := log, error(nil)
+	if !p.HasItems() {
+		of, err = log.WithActions(p.File().Actions)
+	}
+	if err != nil || provenance.Fits(p.File(), of) != nil {
+		return nil
+	}
+	pi, err := provenance.Logged(p, of, logs.Every(log.Len()), runtime.GOMAXPROCS(0))
+	differs := make([]bool, len(log.Policies))
+	for i, by := range log.Logger {
+		if by >= 0 && !(math.Abs(pi[i]-log.Propensity[i]) <= 1e-9*pi[i]) {
+			differs[by] = true
+		}
+	}
+	if at := slices.Index(differs, false); err == nil && at >= 0 {
+		warnings = []string{fmt.Sprintf("the rows were logged by policy %.12s, which plays in all of them as this file "+
+			"does: certify --write changes the hash of a file; rows that gave a guarantee are no test of it", log.Policies[at])}
+		log.Policies = slices.Clone(log.Policies)
+		log.Policies[at] = p.Hash()
+	}
+	return warnings
+}
+
 // rewardsOf collects the rewards of a policy's rows in the order of time. Rows that may depend on one
 // another, of a group or of one decision id, count as one: their mean, at the place of the first. The order of rows of
 // one time is not known, nor that of a log without times: looks has the numbers of rewards before and after such rows.
@@ -204,7 +234,7 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 	at := slices.Index(log.Policies, p.Hash())
 	if at < 0 {
 		return nil, nil, 0, fmt.Errorf("no row was logged by policy %.12s: the column policy, which opl join writes, has "+
-			"%.12q; certify --write changes the hash of a file, so serve what it wrote", p.Hash(), log.Policies)
+			"%.12q, none of which plays in all of its rows as this policy does", p.Hash(), log.Policies)
 	}
 	var of []int
 	for i, by := range log.Logger {
