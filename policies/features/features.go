@@ -5,6 +5,7 @@ package features
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -42,8 +43,15 @@ type Encoder struct {
 	Unit      bool      `json:"unit"`              // scale φ(x) to length 1
 
 	index   map[string]int32
-	missing []int32 // places of Missing among Names
-	raw     bool    // see Vocabulary
+	numbers map[numeral]int32 // categories whose names are numbers
+	missing []int32           // places of Missing among Names
+	raw     bool              // see Vocabulary
+}
+
+// numeral is a category of a column whose name is a number: 2 and 2.0 are one, as clients write one number in many ways.
+type numeral struct {
+	column string
+	value  float64
 }
 
 // New returns e ready for use, or what is wrong with it: numbers of names, scales, centres
@@ -58,7 +66,7 @@ func New(e Encoder) (*Encoder, error) {
 		return nil, fmt.Errorf("features: %d names, %d scales, %d centres, %d widths",
 			len(e.Names), len(e.Scale), len(e.Center), len(e.Width))
 	}
-	e.index = make(map[string]int32, len(e.Names))
+	e.index, e.numbers = make(map[string]int32, len(e.Names)), map[numeral]int32{}
 	for j, name := range e.Names {
 		if name == "" {
 			return nil, fmt.Errorf("features: name %d is empty", j)
@@ -67,6 +75,11 @@ func New(e Encoder) (*Encoder, error) {
 			return nil, fmt.Errorf("features: name %q twice", name)
 		}
 		e.index[name] = int32(j)
+		if of, is := numeralOf(name); is {
+			if _, twice := e.numbers[of]; !twice {
+				e.numbers[of] = int32(j)
+			}
+		}
 		if s := e.Scale[j]; s-s != 0 || e.Center != nil && e.Center[j]-e.Center[j] != 0 {
 			return nil, fmt.Errorf("features: scale or centre of %q is not finite", name)
 		}
@@ -92,9 +105,16 @@ func New(e Encoder) (*Encoder, error) {
 // vectors that Finish of the encoders takes.
 func Vocabulary(of []*Encoder) (*Encoder, error) {
 	var e Encoder
-	seen := map[string]bool{}
+	seen, numbers := map[string]bool{}, map[numeral]string{}
 	for _, from := range of {
 		for _, name := range from.Names {
+			if of, is := numeralOf(name); is {
+				other, again := numbers[of]
+				if again && !slices.Contains(from.Names, other) {
+					continue // two encoders spell one number in two ways
+				}
+				numbers[of] = cmp.Or(other, name)
+			}
 			if !seen[name] {
 				seen[name] = true
 				e.Names, e.Scale = append(e.Names, name), append(e.Scale, 1)
@@ -162,10 +182,16 @@ func (e *Encoder) Dim() int {
 	return d
 }
 
-// Feature returns the place of a name among the features, or −1.
+// Feature returns the place of a name among the features, or −1. A category that is none by its text is that of the same
+// number: of 2 and 2.0 an encoder that knows one knows both.
 func (e *Encoder) Feature(name string) int {
 	if j, ok := e.index[name]; ok {
 		return int(j)
+	}
+	if of, is := numeralOf(name); is {
+		if j, ok := e.numbers[of]; ok {
+			return int(j)
+		}
 	}
 	return -1
 }
@@ -180,12 +206,12 @@ func (e *Encoder) Knows(names []string) (n int) {
 	return n
 }
 
-// FeatureOf does what Feature does, for a name in bytes. It does not allocate.
+// FeatureOf does what Feature does, for a name in bytes. It does not allocate for names that are known.
 func (e *Encoder) FeatureOf(name []byte) int {
 	if j, ok := e.index[string(name)]; ok {
 		return int(j)
 	}
-	return -1
+	return e.Feature(string(name))
 }
 
 // Categories lists the places of the features of each category that has at least two.
@@ -217,9 +243,9 @@ func (e *Encoder) Encode(dst []float64, x []Value) (unknown int, err error) {
 		dst[j] = math.NaN() // not seen yet
 	}
 	for _, v := range x {
-		j, ok := e.index[v.Name]
+		j := e.Feature(v.Name)
 		switch {
-		case !ok:
+		case j < 0:
 			unknown++
 			continue
 		case v.Number-v.Number != 0:
@@ -317,6 +343,16 @@ func squares(x []float64) (sum float64) {
 		sum += v * v
 	}
 	return sum
+}
+
+// numeralOf reads the name of a category, "column=value", whose value is a number.
+func numeralOf(name string) (of numeral, is bool) {
+	column, value, named := strings.Cut(name, "=")
+	if !named || column == "" {
+		return of, false
+	}
+	v, is := Numeral(value)
+	return numeral{column, v}, is
 }
 
 // Numeral returns the number that the name of a category is, as JSON writes numbers: 2 and 2.0 name the same category.

@@ -2,6 +2,7 @@ package features
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -100,6 +101,27 @@ func TestFeature_FindsANameOrNone(t *testing.T) {
 	}
 	if e.Feature("b") != 1 || e.Feature("c") != -1 {
 		t.Errorf("b is feature %d, c is %d", e.Feature("b"), e.Feature("c"))
+	}
+}
+
+// Of policies that spell one number in two ways each reads what the other reads, unless one of them tells them apart.
+func TestVocabulary_SpellsANumberOnce(t *testing.T) {
+	named := func(names ...string) *Encoder {
+		return encoder(t, Encoder{Names: names, Scale: make([]float64, len(names))})
+	}
+	for _, c := range []struct {
+		of   []*Encoder
+		want string
+	}{{[]*Encoder{named("c=2", "b"), named("c=2.0", "d=2.0")}, "[c=2 b d=2.0]"},
+		{[]*Encoder{named("c=2"), named("c=2", "c=2.0")}, "[c=2 c=2.0]"}} {
+		v, err := Vocabulary(c.of)
+		if err != nil || fmt.Sprint(v.Names) != c.want {
+			t.Errorf("%v, %v, want %s", v.Names, err, c.want)
+		}
+		got := make([]float64, v.Dim())
+		if unknown, err := v.Encode(got, []Value{{"c=2e0", 1}, {"d=02", 1}}); unknown != 1 || err != nil || got[0] != 1 {
+			t.Errorf("%v, %d unknown, %v", got, unknown, err)
+		}
 	}
 }
 

@@ -651,8 +651,9 @@ class _Names:
 
     def category(self, column, v, what):
         """The place of the category that a value names, by its text or else by the number, or None."""
-        j = self.place.get(column + "=" + _category(v, what))
-        return self.numbers.get((column, v)) if j is None and type(v) in (int, float) else j
+        text = _category(v, what)
+        j = self.place.get(column + "=" + text)
+        return self.numbers.get((column, float(text))) if j is None and _NUMERAL.fullmatch(text) else j
 
     def vector(self, context, what, without=()):
         """Raw values of one context."""

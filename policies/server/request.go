@@ -34,7 +34,6 @@ const (
 type columns struct {
 	encoder *features.Encoder
 	of      map[string]int32 // calls, by what is called
-	numbers map[numeral]int  // features of categories whose names are numbers
 	calls   []call
 	width   int      // features, and what categories are of
 	quoted  [][]byte // the encoder's names as JSON
@@ -45,12 +44,6 @@ type columns struct {
 
 	policy *policyfile.Policy // whose actions have features; nil: they have none
 	items  *columns           // of these
-}
-
-// numeral is a category of a column whose name is a number: 2 and 2.0 are one, as clients write one number in many ways.
-type numeral struct {
-	column string
-	number float64
 }
 
 // call is a name by which a request may call a column: the policy's own, or one that the log's file had.
@@ -107,24 +100,19 @@ var hashSeed = maphash.MakeSeed()
 // newColumns takes the names of an encoder's features, and of the columns that its categories are of.
 func newColumns(e *features.Encoder, bytes int) *columns {
 	c := &columns{encoder: e, of: make(map[string]int32, len(e.Names)),
-		numbers: map[numeral]int{}, names: 2*len(e.Names) + moreNames, bytes: bytes}
+		names: 2*len(e.Names) + moreNames, bytes: bytes}
 	for j, name := range e.Names {
 		c.add(call{called: name, name: []byte(name), col: j})
 		quoted, _ := json.Marshal(name) // a string is never refused
 		c.quoted = append(c.quoted, quoted)
 	}
-	for j, name := range e.Names {
-		col, value, ok := strings.Cut(name, "=")
+	for _, name := range e.Names {
+		col, _, ok := strings.Cut(name, "=")
 		if !ok || col == "" {
 			continue
 		}
 		if _, known := c.of[col]; !known {
 			c.add(call{called: col, name: []byte(col), col: len(c.calls)})
-		}
-		if v, is := features.Numeral(value); is {
-			if _, twice := c.numbers[numeral{col, v}]; !twice {
-				c.numbers[numeral{col, v}] = j
-			}
 		}
 	}
 	c.width = len(c.calls)
@@ -697,10 +685,10 @@ func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Val
 	if !known {
 		j = -1
 	}
-	if kind == '0' { // it names a category, by its text or else by the number
-		if same, is := c.numbers[numeral{string(name), v}]; is && j < 0 {
-			j, q.joined = same, append(q.joined[:0], c.encoder.Names[same]...)
-		}
+	if j >= 0 { // by its text, or else by the number
+		q.joined = append(q.joined[:0], c.encoder.Names[j]...)
+	}
+	if kind == '0' {
 		q.context = append(append(append(q.context, '"'), q.joined[len(name)+1:]...), '"')
 	} else {
 		q.context = append(q.context, raw...)

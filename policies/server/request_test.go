@@ -240,6 +240,14 @@ func TestContext_NumbersNameCategories(t *testing.T) {
 		if at != slices.Index(e.Names, "code="+want) || string(q.context) != `{"code":"`+logged+`"}` {
 			t.Errorf("%s: %v, %s, want %q", number, q.values, q.context, want)
 		}
+		// It is the same in quotes, which a CSV does not tell from numbers, and in a log.
+		var quoted request
+		if err := quoted.parse([]byte(`{"context":{"code":"`+number+`"}}`), newColumns(made, 1<<10)); err != nil {
+			t.Fatal(err)
+		}
+		if at != slices.Index(quoted.values, 1) || at != made.Feature("code="+number) {
+			t.Errorf("%s: %v in quotes, %v, in a log %d", number, q.values, quoted.values, made.Feature("code="+number))
+		}
 	}
 }
 
