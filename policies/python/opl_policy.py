@@ -870,6 +870,8 @@ class Policy:
         actions: what is offered, as for offered; None: the catalogue. shown: a list to take instead of one that is drawn."""
         left, taken, chances = list(self.actions if actions is None else actions), [], []
         names = [o.get("id") if isinstance(o, dict) else o for o in left]
+        if not all(names):
+            raise Error("slots: an action has no id")
         n, draw = n if shown is None else len(shown), np.random.default_rng(seed)
         if not 1 <= n <= len(left):
             raise Error("slots: %s, of %d actions" % (n, len(left)))

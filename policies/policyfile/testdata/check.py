@@ -30,6 +30,11 @@ def answer(case):
                 assert own and ("context.%s: the slots" % own[0]) in str(e), e
             else:
                 assert not own
+            try:
+                p.slots(case["contexts"][0], [{}, {"id": "a"}])
+                assert False, "an action without an id"
+            except opl_policy.Error as e:
+                assert "no id" in str(e), e
             return {"shown": [s for s, _ in lists + again], "pi": [q for _, q in lists + again], "hash": p.hash}
         pi = p.propensities(case["contexts"])
         one = [p.propensities(x) for x in case["contexts"][:3]]
