@@ -33,10 +33,12 @@ type Options struct {
 
 // Explanation says what a policy does on a log. Rewards, gains and losses are in the log's units.
 type Explanation struct {
-	Rows   int      `json:"rows"`            // of the log
-	Judged int      `json:"rows_judged"`     // rows by which it is judged: those without a part in it, where there are some
-	Notes  []string `json:"notes,omitempty"` // what a reader should know about the log
-	Delta  float64  `json:"delta"`           // of the bounds by segment
+	Rows   int `json:"rows"`        // of the log
+	Judged int `json:"rows_judged"` // rows by which it is judged: those without a part in it, where there are some
+	// no rows are known that had no part in it: all judge it, and those that had one flatter it
+	Flattered bool     `json:"flattered,omitempty"`
+	Notes     []string `json:"notes,omitempty"` // what a reader should know about the log
+	Delta     float64  `json:"delta"`           // of the bounds by segment
 
 	Actions []Action `json:"actions"` // in the order of the log's actions
 	// Agreement is the mean probability that the policy gives to what was logged.
@@ -116,7 +118,7 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 			why = err.Error()
 		}
 		e.note("all rows judge the policy, and flatter it if they had a part in it: %s", why)
-		e.rows = logs.Every(log.Len())
+		e.rows, e.Flattered = logs.Every(log.Len()), true
 	}
 	var encoder *features.Encoder
 	if e.log, encoder, err = log.Encoded(nil, logs.Scaling{Kind: "robust", Intercept: true}); err == nil {

@@ -150,8 +150,13 @@ func explained(e *explain.Explanation) string {
 	if e.Gain < 0 {
 		beside = "less"
 	}
-	return fmt.Sprintf("The policy earns about %.*f, %s %s than the logging policy (doubly robust, on %d of %d rows).",
-		logs.Places(logs.Half(e.GainSE)), e.Reward, around(plain, math.Abs(e.Gain), logs.Half(e.GainSE)), beside, e.Judged, e.Rows)
+	flattered := ""
+	if e.Flattered {
+		flattered = ", which flatter it if they taught it"
+	}
+	return fmt.Sprintf("The policy earns about %.*f, %s %s than the logging policy (doubly robust, on %d of %d rows%s).",
+		logs.Places(logs.Half(e.GainSE)), e.Reward, around(plain, math.Abs(e.Gain), logs.Half(e.GainSE)), beside, e.Judged,
+		e.Rows, flattered)
 }
 
 // explanationSections are what text and page say, without figures.
