@@ -423,7 +423,8 @@ func (l *Log) ActionsOf(others []string) ([]int32, error) {
 		at, ok := index[name]
 		if !ok {
 			return nil, fmt.Errorf("the log has an action %q that the policy does not know: it knows %s; "+
-				"train with all of them, by setting actions", name, some(others))
+				"opl select judges it, as it never plays others, or train with all of them, by setting actions", name,
+				some(others))
 		}
 		to[a] = at
 	}
