@@ -16,7 +16,7 @@ const Few = 50
 type Estimate struct {
 	Rows      int     `json:"rows"`      // that were read
 	Reward    float64 `json:"reward"`    // Σ w r/Σ w, in [0, 1]
-	SE        float64 `json:"se"`        // √Σ w²(r − reward)²/Σ w
+	SE        float64 `json:"se"`        // √Σ w²(r − reward)²/Σ w, see Widen
 	Effective float64 `json:"effective"` // effective sample size, (Σ w)²/Σ w² rows
 	// Weight is the mean of w, whose expectation is 1. Where it is small these rows lack what the policy mostly does,
 	// and the rest is of what it does beside.
@@ -36,11 +36,13 @@ func SelfNormalized(pi, pi0, cost []float64) Estimate {
 // and c_i.
 func SelfNormalizedRows(n int, row func(i int) (w, cost float64)) Estimate {
 	var sums, squares, rewards, spread kernel.Sum
+	binary := true
 	for i := range n {
 		w, c := row(i)
 		sums.Add(w)
 		squares.Add(w * w)
 		rewards.Add(-w * c)
+		binary = binary && c*(c+1) == 0
 	}
 	e := Estimate{Rows: n}
 	sum, square, reward := sums.Value(), squares.Value(), rewards.Value()
@@ -54,7 +56,19 @@ func SelfNormalizedRows(n int, row func(i int) (w, cost float64)) Estimate {
 		spread.Add(d * d)
 	}
 	e.SE = math.Sqrt(spread.Value()) / sum
+	e.Widen(binary)
 	return e
+}
+
+// Widen makes the standard error, of rewards that are 0 or 1, at least that of a share of Effective rows with two more
+// of each: √(p(1 − p)/(n + 4)), p = (n·reward + 2)/(n + 4). That of the rows alone is too small near 0 and 1.
+//
+// Agresti & Coull (1998), Approximate is better than "exact" for interval estimation of binomial proportions.
+func (e *Estimate) Widen(binary bool) {
+	if n := e.Effective + 4; binary {
+		p := (e.Effective*e.Reward + 2) / n
+		e.SE = max(e.SE, math.Sqrt(p*(1-p)/n))
+	}
 }
 
 // Logged computes π_Q(a_i|x_i), of a family that has an exact form, and π₀(a_i|x_i) and

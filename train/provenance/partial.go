@@ -171,6 +171,7 @@ func Conclude(partials []Partial) (Statement, error) {
 	if w[0] > 0 {
 		e.Reward, e.Effective, e.Weight = w[2]/w[0], w[0]*w[0]/w[1], w[0]/n
 		e.SE = math.Sqrt(max(0, w[4]-2*e.Reward*w[3]+e.Reward*e.Reward*w[1])) / w[0]
+		e.Widen(w[3] == w[4])
 	}
 	if far := clusters.farFromOne(max(1, b.Gamma)); far != "" {
 		on.Contradicted = far
