@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -135,10 +134,7 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		if file.Certificate, err = json.Marshal(c); err != nil {
 			return err
 		}
-		if policy, err = filepath.EvalSymlinks(policy); err == nil { // a link stays, and leads to what was certified
-			err = policyfile.Save(policy, &file)
-		}
-		if err != nil {
+		if err := policyfile.Save(policy, &file); err != nil {
 			return err
 		}
 	}

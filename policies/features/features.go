@@ -75,10 +75,9 @@ func New(e Encoder) (*Encoder, error) {
 			return nil, fmt.Errorf("features: name %q twice", name)
 		}
 		e.index[name] = int32(j)
-		if of, is := numeralOf(name); is {
-			if _, twice := e.numbers[of]; !twice {
-				e.numbers[of] = int32(j)
-			}
+		of, is := numeralOf(name)
+		if _, twice := e.numbers[of]; is && !twice {
+			e.numbers[of] = int32(j)
 		}
 		if s := e.Scale[j]; s-s != 0 || e.Center != nil && e.Center[j]-e.Center[j] != 0 {
 			return nil, fmt.Errorf("features: scale or centre of %q is not finite", name)
@@ -188,10 +187,9 @@ func (e *Encoder) Feature(name string) int {
 	if j, ok := e.index[name]; ok {
 		return int(j)
 	}
-	if of, is := numeralOf(name); is {
-		if j, ok := e.numbers[of]; ok {
-			return int(j)
-		}
+	of, is := numeralOf(name)
+	if j, ok := e.numbers[of]; is && ok {
+		return int(j)
 	}
 	return -1
 }
@@ -347,12 +345,9 @@ func squares(x []float64) (sum float64) {
 
 // numeralOf reads the name of a category, "column=value", whose value is a number.
 func numeralOf(name string) (of numeral, is bool) {
-	column, value, named := strings.Cut(name, "=")
-	if !named || column == "" {
-		return of, false
-	}
+	column, value, _ := strings.Cut(name, "=")
 	v, is := Numeral(value)
-	return numeral{column, v}, is
+	return numeral{column, v}, is && column != ""
 }
 
 // Numeral returns the number that the name of a category is, as JSON writes numbers: 2 and 2.0 name the same category.
