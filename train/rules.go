@@ -39,7 +39,7 @@ const (
 	mostScores   = 1 << 23 // of rows and actions, that a policy is explained on
 
 	mostRuleColumns = 512 // that are all searched
-	// of the best single splits, that surrogates may read, and rules of more: the time of deep trees grows by its square
+	// of the best single splits, that surrogates read, and rules of more: the time of deep trees grows by its square
 	surrogateColumns = 100
 )
 

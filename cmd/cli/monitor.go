@@ -208,8 +208,9 @@ func takeAlike(log *logs.Log, p *policyfile.Policy) (warnings []string) {
 		}
 	}
 	if at := slices.Index(differs, false); err == nil && at >= 0 {
-		warnings = []string{fmt.Sprintf("the rows were logged by policy %.12s, which plays in all of them as this file "+
-			"does: certify --write changes the hash of a file; rows that gave a guarantee are no test of it", log.Policies[at])}
+		warnings = []string{fmt.Sprintf("the rows were logged by policy %.12s, which plays in all of them as this "+
+			"file does: certify --write changes the hash of a file; rows that gave a guarantee are no test of it",
+			log.Policies[at])}
 		log.Policies = slices.Clone(log.Policies)
 		log.Policies[at] = p.Hash()
 	}

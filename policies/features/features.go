@@ -48,7 +48,7 @@ type Encoder struct {
 	raw     bool              // see Vocabulary
 }
 
-// numeral is a category of a column whose name is a number: 2 and 2.0 are one, as clients write one number in many ways.
+// numeral is a category of a column whose name is a number: 2 and 2.0 are one, as clients write numbers in many ways.
 type numeral struct {
 	column string
 	value  float64
@@ -181,8 +181,8 @@ func (e *Encoder) Dim() int {
 	return d
 }
 
-// Feature returns the place of a name among the features, or −1. A category that is none by its text is that of the same
-// number: of 2 and 2.0 an encoder that knows one knows both.
+// Feature returns the place of a name among the features, or −1. A category that is none by its text is that of the
+// same number: of 2 and 2.0 an encoder that knows one knows both.
 func (e *Encoder) Feature(name string) int {
 	if j, ok := e.index[name]; ok {
 		return int(j)

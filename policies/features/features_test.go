@@ -119,7 +119,8 @@ func TestVocabulary_SpellsANumberOnce(t *testing.T) {
 			t.Errorf("%v, %v, want %s", v.Names, err, c.want)
 		}
 		got := make([]float64, v.Dim())
-		if unknown, err := v.Encode(got, []Value{{"c=2e0", 1}, {"d=02", 1}}); unknown != 1 || err != nil || got[0] != 1 {
+		unknown, err := v.Encode(got, []Value{{"c=2e0", 1}, {"d=02", 1}})
+		if unknown != 1 || err != nil || got[0] != 1 {
 			t.Errorf("%v, %d unknown, %v", got, unknown, err)
 		}
 	}

@@ -673,7 +673,7 @@ func (b *builder) rearrange(r *rearranged, i int, names []string, number, props 
 	if a < 0 && !b.first.hasSet {
 		all := ""
 		if b.o.Actions != nil { // a policy's, mostly
-			all = ": setting actions must name all that can be drawn; opl select judges a policy that lacks some of them"
+			all = ": setting actions must name all that can be drawn; opl select judges policies that lack some of them"
 		}
 		return bad("action", "%q is none of the %d actions %s to %s%s", logged, k, names[0], names[k-1], all)
 	}

@@ -88,7 +88,7 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 	}
 	start := time.Now()
 	l := mustLearn(t, others, pipeline.Options{Chunks: 1, Readable: pipeline.Readable{Distil: last, Depth: 3}})
-	if took := time.Since(start); l.Training.Learner != "rules" || took > time.Minute { // it takes 4 minutes to search all columns
+	if took := time.Since(start); l.Training.Learner != "rules" || took > 2*time.Minute { // all columns take 4
 		t.Errorf("distilled as %s in %v", l.Training.Learner, took)
 	}
 }

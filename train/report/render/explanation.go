@@ -146,17 +146,15 @@ func asRules(e *explain.Explanation) string {
 
 // explained is the policy in a sentence.
 func explained(e *explain.Explanation) string {
-	beside := "more"
+	beside, flattered, half := "more", "", logs.Half(e.GainSE)
 	if e.Gain < 0 {
 		beside = "less"
 	}
-	flattered := ""
 	if e.Flattered {
 		flattered = ", which flatter it if they taught it"
 	}
 	return fmt.Sprintf("The policy earns about %.*f, %s %s than the logging policy (doubly robust, on %d of %d rows%s).",
-		logs.Places(logs.Half(e.GainSE)), e.Reward, around(plain, math.Abs(e.Gain), logs.Half(e.GainSE)), beside, e.Judged,
-		e.Rows, flattered)
+		logs.Places(half), e.Reward, around(plain, math.Abs(e.Gain), half), beside, e.Judged, e.Rows, flattered)
 }
 
 // explanationSections are what text and page say, without figures.
