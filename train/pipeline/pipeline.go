@@ -181,7 +181,7 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	}
 	for _, f := range l.out.Log.Findings {
 		if f.Severity > inspect.Fine {
-			l.warn("%s: %s: %s", f.Check, f.Measured, f.Means)
+			l.warn("%s: %s: %s; %s", f.Check, f.Measured, f.Means, f.Do)
 		}
 	}
 	if err := l.divide(); err != nil {
