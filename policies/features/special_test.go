@@ -15,10 +15,26 @@ func stump() *Forest {
 		Feature: []int32{1, -1, -1, -2, -1, -1}, Value: []float64{.25, 1, 2, 0, 3, 4}, Right: []int32{2, 0, 0, 2, 0, 0}, Sets: [][]int32{{0, 2}}}
 }
 
+// twice is stump with each tree for both outputs, by turns.
+func twice() *Forest {
+	f := stump()
+	f.Outputs, f.Sizes = []int32{0, 1, 1, 0}, []int32{3, 3, 3, 3}
+	f.Feature, f.Value, f.Right = []int32{1, -1, -1, 1, -1, -1, -2, -1, -1, -2, -1, -1},
+		[]float64{.25, 1, 2, .25, 1, 2, 0, 3, 4, 0, 3, 4}, []int32{2, 0, 0, 2, 0, 0, 2, 0, 0, 2, 0, 0}
+	return f
+}
+
+func TestForest_WalksATreeOfSeveralOutputsOnce(t *testing.T) {
+	if g := twice().stage().(*grown); len(g.sizes) != 2 || len(g.nodes) != 6 {
+		t.Errorf("%d trees of %d nodes, want 2 of 6", len(g.sizes), len(g.nodes))
+	}
+}
+
 // What layers of the other kinds make of features is what their comments say, without allocating.
 func TestSpecialLayers_ComputeTheirFormulasWithoutAllocating(t *testing.T) {
 	layers := map[string]Layer{
 		"trees":    {Trees: stump()},
+		"twice":    {Trees: twice()},
 		"pieces":   {Pieces: &Pieces{In: 3, Features: []int32{2, 0}, Knots: [][]float64{{0, 1, 3}, {-1, 1}}}},
 		"kept":     {Pieces: &Pieces{In: 3, Keep: []int32{1}, Features: []int32{1}, Knots: [][]float64{{0, 1}}}},
 		"cut":      {Pieces: &Pieces{In: 3, Keep: []int32{}, Features: []int32{1}, Knots: [][]float64{{0, 1}}}},
@@ -33,6 +49,8 @@ func TestSpecialLayers_ComputeTheirFormulasWithoutAllocating(t *testing.T) {
 	}{
 		{"trees", []float64{0, .25, 0}, []float64{1.5, 3}},
 		{"trees", []float64{0, .26, -1}, []float64{2.5, 2}},
+		{"twice", []float64{0, .25, 0}, []float64{5.5, 4}},
+		{"twice", []float64{0, .26, -1}, []float64{5.5, 4}},
 		{"pieces", []float64{.5, 7, 2}, []float64{.5, 7, 2, 1, .5, .75}},
 		{"pieces", []float64{-5, 7, -2}, []float64{-5, 7, -2, 0, 0, 0}},
 		{"kept", []float64{1, .5, 2}, []float64{.5, .5}},

@@ -1,7 +1,9 @@
 package features
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 )
 
 // Forest is trees whose leaves are added up:
@@ -123,28 +125,56 @@ type node struct {
 	feature, right int32
 }
 
-// grown is a forest that is ready to compute.
+// grown is a forest that is ready to compute. A tree that is the same for several outputs, as one of all actions is
+// where it does not ask for the action, is walked once.
 type grown struct {
 	*Forest
-	nodes []node
+	nodes []node  // of different trees, one after the other
+	sizes []int32 // of each of them
+	of    []int32 // which of them each tree is
 }
 
 func (f *Forest) stage() stage {
-	g := &grown{Forest: f, nodes: make([]node, len(f.Feature))}
-	for i := range g.nodes {
-		g.nodes[i] = node{f.Value[i], f.Feature[i], f.Right[i]}
+	g := &grown{Forest: f, of: make([]int32, len(f.Sizes))}
+	seen, first := map[string]int32{}, 0
+	var key []byte
+	for t, size := range f.Sizes {
+		key = key[:0]
+		for i := first; i < first+int(size); i++ {
+			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(f.Value[i]))
+			key = binary.LittleEndian.AppendUint32(key, uint32(f.Feature[i]))
+			key = binary.LittleEndian.AppendUint32(key, uint32(f.Right[i]))
+		}
+		at, known := seen[string(key)]
+		if !known {
+			at = int32(len(g.sizes))
+			seen[string(key)], g.sizes = at, append(g.sizes, size)
+			for i := first; i < first+int(size); i++ {
+				g.nodes = append(g.nodes, node{f.Value[i], f.Feature[i], f.Right[i]})
+			}
+		}
+		g.of[t] = at
+		first += int(size)
 	}
 	return g
 }
 
-func (g *grown) scratch() int { return 0 }
+func (g *grown) scratch() int { return len(g.sizes) }
 
-func (g *grown) apply(h, x, _ []float64) {
-	copy(h, g.Base)
+func (g *grown) apply(h, x, values []float64) {
 	nodes := g.nodes
-	for t, size := range g.Sizes {
-		h[g.Outputs[t]] += g.walk(nodes, x)
+	for t, size := range g.sizes {
+		values[t] = g.walk(nodes, x)
 		nodes = nodes[size:]
+	}
+	copy(h, g.Base)
+	for t := 0; t < len(g.of); {
+		o := g.Outputs[t]
+		sum := h[o]
+		for ; t < len(g.of) && g.Outputs[t] == o; t++ {
+			sum += values[g.of[t]]
+		}
+		h[o] = sum
 	}
 }
 

@@ -85,11 +85,13 @@ type Segment struct {
 }
 
 // mostColumns is how many columns are permuted, and mostPermuted in how many rows, evenly spaced: a log may be sorted.
-// Of many actions mostPlayed pairs of a row and an action are enough, of at least leastPermuted rows.
+// Of many actions mostPlayed pairs of a row and an action are enough, of many trees mostWalked walks through one, of at
+// least leastPermuted rows.
 const (
 	mostColumns   = 100
 	mostPermuted  = 2_000
 	mostPlayed    = 1 << 19
+	mostWalked    = 1 << 28
 	leastPermuted = 200
 	leastJudged   = 30
 )
@@ -135,11 +137,11 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 		return nil, err
 	}
 	e.Judged = len(e.rows)
-	plays, err := provenance.Plays(p, log)
+	plays, err := provenance.Players(p, log)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.play(plays); err != nil {
+	if err := e.play(plays, threads); err != nil {
 		return nil, err
 	}
 	if err := e.surrogate(ctx, encoder, o.Depth, threads); err != nil {
@@ -160,18 +162,20 @@ func (e *Explanation) note(format string, args ...any) {
 }
 
 // play compares what the policy plays with what was logged.
-func (e *Explanation) play(plays certify.Policy) error {
+func (e *Explanation) play(plays func() certify.Policy, threads int) error {
 	k, n := e.policy.Len(), float64(len(e.rows))
 	e.pi = make([]float64, len(e.rows)*k)
 	for a := range k {
 		e.Actions = append(e.Actions, Action{Name: e.policy.Name(a)})
 	}
+	err := provenance.Each(plays, e.log, len(e.rows), func(i int) int { return e.rows[i] }, threads,
+		func(i int, pi []float64) { copy(e.pi[i*k:(i+1)*k], pi) })
+	if err != nil {
+		return err
+	}
 	var all moments
 	for i, r := range e.rows {
 		pi := e.pi[i*k : (i+1)*k]
-		if err := plays(pi, r); err != nil {
-			return err
-		}
 		for a, v := range pi {
 			e.Actions[a].Policy += v / n
 		}
@@ -214,12 +218,6 @@ func (m *moments) se() float64 {
 // permute measures what the policy loses if a column has the values of other rows.
 func (e *Explanation) permute(ctx context.Context, threads int) error {
 	inputs, k := e.policy.Inputs(), e.policy.Len()
-	n := min(len(e.rows), mostPermuted, max(leastPermuted, mostPlayed/k))
-	x, at := make([][]float64, n), make([]int, n) // what the policy reads, and of which of the rows
-	for i := range x {
-		at[i] = i * len(e.rows) / n
-		x[i] = e.x.of(inputs, e.rows[at[i]])
-	}
 	var columns []string
 	places := map[string][]int{}
 	for j, name := range inputs.Names {
@@ -232,6 +230,16 @@ func (e *Explanation) permute(ctx context.Context, threads int) error {
 	if len(columns) > mostColumns {
 		e.note("the importance of the first %d of %d columns is measured", mostColumns, len(columns))
 		columns = columns[:mostColumns]
+	}
+	walks := 1 // of a row
+	for _, c := range e.policy.File().Components {
+		walks += len(columns) * trees(c.Layers)
+	}
+	n := min(len(e.rows), mostPermuted, max(leastPermuted, min(mostPlayed/k, mostWalked/walks)))
+	x, at := make([][]float64, n), make([]int, n) // what the policy reads, and of which of the rows
+	for i := range x {
+		at[i] = i * len(e.rows) / n
+		x[i] = e.x.of(inputs, e.rows[at[i]])
 	}
 	e.Importance = make([]Column, len(columns))
 	errs := make([]error, len(columns))
@@ -262,6 +270,20 @@ func (e *Explanation) permute(ctx context.Context, threads int) error {
 	}
 	slices.SortStableFunc(e.Importance, func(a, b Column) int { return cmp.Compare(b.Loss, a.Loss) })
 	return nil
+}
+
+// trees counts those of layers.
+func trees(layers []features.Layer) (n int) {
+	for _, l := range layers {
+		if l.Trees != nil {
+			n += len(l.Trees.Sizes)
+		} else if l.Branches != nil {
+			for _, chain := range l.Branches.Chains {
+				n += trees(chain)
+			}
+		}
+	}
+	return n
 }
 
 // contexts are rows by the names of their values, as they are logged.
