@@ -179,25 +179,32 @@ func (s Scales) far(from Scales) (most float64) {
 }
 
 // update sets the scales of columns by the squares of their coefficients, and by their variances, each summed over
-// some groups. A stratum counts as having some coefficients more, of the size that is typical of its family.
+// some groups. A stratum counts as having some coefficients more, of the size that is typical of its family. MacKay's
+// step of log σ is lengthened to that of Fisher's scoring, by Σγ_j/Σγ_j² with γ_j = 1 − Σ_jj/σ²: where few rows tell of
+// each coefficient γ_j is near 0, and the steps are too short to arrive.
 func (h *Hierarchy) update(scales, squares, variances []float64, groups float64) {
-	type sums struct{ square, free, logs, n float64 }
+	type sums struct{ square, free, curved, logs, n float64 }
 	strata, families := map[int]sums{}, map[int]sums{}
 	for j, scale := range scales {
 		s, f := strata[h.Stratum[j]], families[h.Family[j]]
-		s.square, s.free = s.square+squares[j], s.free+max(0, groups-variances[j]/(scale*scale))
+		free := max(0, groups-variances[j]/(scale*scale))
+		s.square, s.free, s.curved = s.square+squares[j], s.free+free, s.curved+free*free/groups
 		f.logs, f.n = f.logs+math.Log(scale), f.n+1
 		strata[h.Stratum[j]], families[h.Family[j]] = s, f
 	}
 	for j := range scales {
 		f, s := families[h.Family[j]], strata[h.Stratum[j]]
 		typical := math.Exp(2 * f.logs / f.n)
-		scales[j] = min(max(math.Sqrt((s.square+borrowed*typical)/(s.free+borrowed)), leastScale), mostScale)
+		step := math.Log((s.square+borrowed*typical)/(s.free+borrowed)/(scales[j]*scales[j])) / 2
+		step *= (s.free + borrowed) / (s.curved + borrowed)
+		scales[j] = min(max(scales[j]*math.Exp(min(max(step, -mostStep), mostStep)), leastScale), mostScale)
 	}
 }
 
-// borrowed is how many coefficients of a stratum the typical size of its family stands for.
-const borrowed = .5
+const (
+	borrowed = .5 // coefficients of a stratum that the typical size of its family stands for
+	mostStep = .7 // of the logarithm of a scale
+)
 
 // Fit returns θ [(1+Groups)×columns], the shared part first, at its mode under s.
 func (h *Hierarchy) Fit(ctx context.Context, y []float64, s Scales) ([]float64, error) {
@@ -291,11 +298,21 @@ func (h *nested) Pass(grad, theta, scores []float64, k, from, to int, loss func(
 func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64, err error) {
 	l0, l1 := s.precisions()
 	weight, rows := h.curved(theta)
-	n, m, most := float64(h.X.Len()), float64(h.X.Width), mostTogether
+	m, most := float64(h.X.Width), mostTogether
 	if h.Whole {
 		most = mostWhole
 	}
-	whole := m*m*(n+m*float64(h.Groups)) <= most
+	told, products := h.told(rows), m*m*m
+	for g, of := range rows {
+		k := 0.
+		for _, is := range told[g] {
+			if is {
+				k++
+			}
+		}
+		products += k * k * (float64(len(of)) + k)
+	}
+	whole := products <= most
 	shared, own = make([]float64, h.Dim()), make([]float64, h.Dim())
 	h.codes(shared[h.X.Width:], own[h.X.Width:], weight, l0[h.X.Width:], l1[h.X.Width:])
 	strata := map[int][]int{}
@@ -311,7 +328,7 @@ func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64,
 	}()
 	for _, columns := range strata {
 		if len(columns) > 1 && (whole || len(columns) <= mostBlock) {
-			if err := h.block(shared, own, columns, weight, rows, l0, l1); err != nil {
+			if err := h.block(shared, own, columns, weight, rows, told, l0, l1); err != nil {
 				return nil, nil, err
 			}
 			continue
@@ -323,27 +340,52 @@ func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64,
 	return shared, own, nil
 }
 
-// block sets the variances of the columns of a stratum.
-func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64, rows [][]int,
+// told says of each group and column whether any of the group's rows tell of it: whether one is not 0 there.
+func (h *Hierarchy) told(rows [][]int) [][]bool {
+	told := make([][]bool, h.Groups)
+	for a, of := range rows {
+		told[a] = make([]bool, h.X.Width)
+		for _, i := range of {
+			for j, v := range h.X.row(i) {
+				told[a][j] = told[a][j] || v != 0
+			}
+		}
+	}
+	return told
+}
+
+// block sets the variances of the columns of a stratum. Those of which a group's rows do not tell have A_g = Λ_1.
+func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64, rows [][]int, told [][]bool,
 	l0, l1 []float64) error {
 	m := len(columns)
-	inverses := make([]*mat.SymDense, h.Groups)
+	inverses, places := make([]*mat.SymDense, h.Groups), make([][]int, h.Groups) // of the columns that are told of
 	total := mat.NewSymDense(m, nil)
 	for j, c := range columns {
 		total.SetSym(j, j, l0[c])
 	}
 	for a, of := range rows {
+		var mine []int
+		for j, c := range columns {
+			if told[a][c] {
+				places[a], mine = append(places[a], j), append(mine, c)
+			} else {
+				own[c] += 1 / l1[c]
+			}
+		}
+		if len(mine) == 0 {
+			continue
+		}
 		var err error
-		if inverses[a], err = h.covariance(of, columns, weight, func(c int) float64 { return l1[c] }); err != nil {
+		if inverses[a], err = h.covariance(of, mine, weight, func(c int) float64 { return l1[c] }); err != nil {
 			return err
 		}
-		for j, c := range columns {
-			for k := j; k < m; k++ {
-				v := -l1[c] * inverses[a].At(j, k) * l1[columns[k]]
-				if j == k {
-					v += l1[c]
+		for x, j := range places[a] {
+			for y := x; y < len(mine); y++ {
+				v := -l1[mine[x]] * inverses[a].At(x, y) * l1[mine[y]]
+				if x == y {
+					v += l1[mine[x]]
 				}
-				total.SetSym(j, k, total.At(j, k)+v)
+				total.SetSym(j, places[a][y], total.At(j, places[a][y])+v)
 			}
 		}
 	}
@@ -351,20 +393,25 @@ func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64
 	if err != nil {
 		return err
 	}
-	full := mat.DenseCopyOf(sigma) // products of dense matrices are faster
-	var g, gs mat.Dense
-	for _, a := range inverses {
-		g.CloneFrom(a)
-		for j := range m {
-			row := g.RawRowView(j)
-			for k, c := range columns {
-				row[k] *= -l1[c]
-			}
-			row[j]++
+	var g, full, gs mat.Dense // products of dense matrices are faster
+	for a, at := range places {
+		if len(at) == 0 {
+			continue
 		}
-		gs.Mul(&g, full)
-		for j, c := range columns {
-			own[c] += a.At(j, j) + floats.Dot(g.RawRowView(j), gs.RawRowView(j))
+		g.CloneFrom(inverses[a])
+		full.CloneFrom(inverses[a])
+		for x, j := range at {
+			row := g.RawRowView(x)
+			for y, k := range at {
+				row[y] *= -l1[columns[k]]
+				full.Set(x, y, sigma.At(j, k))
+			}
+			row[x]++
+		}
+		gs.Reset()
+		gs.Mul(&g, &full)
+		for x, j := range at {
+			own[columns[j]] += inverses[a].At(x, x) + floats.Dot(g.RawRowView(x), gs.RawRowView(x))
 		}
 	}
 	for j, c := range columns {
