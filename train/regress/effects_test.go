@@ -52,6 +52,20 @@ func TestHierarchy_EffectsOfFewRowsAreNotTakenForSmaller(t *testing.T) {
 	}
 }
 
+// Of many groups, where two in three pairs of a value and a group have a row, the scale arrives, though each step is short,
+// and what a group's other columns explain counts.
+func TestHierarchy_ScalesArriveWhereFewRowsTell(t *testing.T) {
+	h, y := categories(7, 8000, 60, 1, 200, .9)
+	h.Whole = true
+	s, err := h.Scales(context.Background(), y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Own[0] < .65 || s.Own[0] > 1.1 { // .4 by MacKay's steps
+		t.Errorf("own scale %.3f, want about .9", s.Own[0])
+	}
+}
+
 // Columns of several categories go together by chance, which makes each less sure.
 func TestHierarchy_CurvatureBetweenCategoriesCounts(t *testing.T) {
 	var own [2]float64
