@@ -195,8 +195,9 @@ func (h *Hierarchy) update(scales, squares, variances []float64, groups float64)
 	for j := range scales {
 		f, s := families[h.Family[j]], strata[h.Stratum[j]]
 		typical := math.Exp(2 * f.logs / f.n)
-		step := math.Log((s.square+borrowed*typical)/(s.free+borrowed)/(scales[j]*scales[j])) / 2
-		step *= (s.free + borrowed) / (s.curved + borrowed)
+		square := scales[j] * scales[j]
+		step := math.Log((s.square+borrowed*typical)/(s.free+borrowed)/square) / 2
+		step *= (s.free + borrowed) / (s.curved + borrowed*max(1, typical/square))
 		scales[j] = min(max(scales[j]*math.Exp(min(max(step, -mostStep), mostStep)), leastScale), mostScale)
 	}
 }
