@@ -1605,6 +1605,229 @@ def softpair(rng):
     return sample
 
 
+# The worlds of "Sixteen ordinary tables".
+
+@world()
+def patients(rng):
+    """patients: peaks of age, slopes of diagnoses by sex, three treatments"""
+    diagnoses, sexes = rng.normal(0, .4, (5, 3)), rng.normal(0, .7, (2, 3))
+    best, weights = rng.uniform(35, 70, 3), rng.normal(0, .08, 3)
+
+    def sample(rng, n):
+        age = rng.normal(55, 15, n).clip(18, 95).round()
+        sex, bmi = rng.integers(0, 2, n), rng.normal(27, 5, n).round(1)
+        d = (rng.random((n, 5)) < [.4, .3, .2, .1, .05]) * 1
+        odds = .3 + sexes[sex] - ((age[:, None] - best) / 20)**2 * .8 + d @ diagnoses
+        x = {"x_age": age, "x_sex": np.array(["f", "m"])[sex], "x_bmi": bmi, **columns(d, "x_d")}
+        return pd.DataFrame(x), logistic(odds + (bmi - 27)[:, None] * weights)
+    return sample
+
+
+@world()
+def insurance(rng):
+    """30 regions, a premium, a car's age with thresholds, five offers"""
+    regions, limit, jump = rng.normal(0, .4, (30, 5)), rng.uniform(3, 12, 5), rng.normal(0, .9, 5)
+    premiums, loyal = rng.normal(0, .6, 5), rng.normal(0, .6, 5)
+
+    def sample(rng, n):
+        region = rng.choice(30, n, p=rng.permutation(np.ones(30) / 30))
+        premium, car = np.exp(rng.normal(6, .6, n)).round(2), rng.exponential(7, n).round(1)
+        years = rng.poisson(4, n)
+        odds = (-.4 + regions[region] + jump * (car[:, None] > limit)
+                + (np.log(premium) - 6)[:, None] / .6 * premiums * .8
+                + np.minimum(years, 8)[:, None] * loyal / 8)
+        x = {"x_region": words("r", region), "x_premium": premium, "x_car": car, "x_years": years}
+        return pd.DataFrame(x), logistic(odds)
+    return sample
+
+
+@world(rewards=stars)
+def movies(rng):
+    """twelve kinds of films, liked by taste; how many of 18 genres were watched"""
+    genres, films = rng.normal(0, 1, (3, 18)), rng.normal(0, .8, (3, 12))
+    ages = rng.normal(0, .4, (5, 12))
+
+    def sample(rng, n):
+        taste = rng.normal(size=(n, 3))
+        watched, age = rng.poisson(np.exp(.3 + .5 * (taste @ genres) / 1.7)), rng.integers(0, 5, n)
+        names = np.array(["18-24", "25-34", "35-49", "50-64", "65+"])
+        x = {**columns(watched, "x_g"), "x_age": names[age]}
+        return pd.DataFrame(x), logistic(.2 + taste @ films + ages[age])
+    return sample
+
+
+@world()
+def articles(rng):
+    """25 articles, users by 16 numbers of length 1"""
+    slopes, base = rng.normal(0, 1, (16, 25)), rng.normal(-1.5, .4, 25)
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 16))
+        z /= np.linalg.norm(z, axis=1, keepdims=True)
+        return pd.DataFrame(columns(z.round(4))), logistic(base + 1.5 * z @ slopes)
+    return sample
+
+
+@world()
+def checker(rng):
+    """a checkerboard of two numbers, beside four others"""
+    board, slopes = rng.integers(0, 4, (4, 4)), rng.normal(0, .3, (4, 4))
+
+    def sample(rng, n):
+        z = rng.uniform(0, 1, (n, 6))
+        field = board[(z[:, 0] * 4).astype(int), (z[:, 1] * 4).astype(int)]
+        odds = -.7 + 1.8 * (field[:, None] == np.arange(4)) + (z[:, 2:] - .5) @ slopes
+        return pd.DataFrame(columns(z.round(3))), logistic(odds)
+    return sample
+
+
+@world()
+def parity(rng):
+    """whether colour, shape and size agree decides"""
+    effects = rng.normal(0, .3, (4, 3))
+
+    def sample(rng, n):
+        a, b, c = (rng.integers(0, 4, n) for _ in range(3))
+        z = rng.normal(size=n)
+        odds = np.stack([-.2 + 0 * a, -.6 + 1.4 * (a == b), -.6 + 1.4 * (b == c)], 1)
+        x = {"x_colour": np.array(["red", "green", "blue", "grey"])[a],
+             "x_shape": np.array(["square", "round", "long", "flat"])[b],
+             "x_size": np.array(["s", "m", "l", "xl"])[c], "x_z": z.round(2)}
+        return pd.DataFrame(x), logistic(odds + effects[a] + .3 * z[:, None] * [0, 1, -1])
+    return sample
+
+
+@world()
+def tfidf(rng):
+    """weights of 80 words, mostly 0; twelve matter"""
+    slopes = np.zeros((80, 5))
+    slopes[:12] = rng.normal(0, 2.2, (12, 5))
+
+    def sample(rng, n):
+        w = np.where(rng.random((n, 80)) < .12, rng.gamma(2, .5, (n, 80)), 0)
+        w /= np.maximum(np.linalg.norm(w, axis=1, keepdims=True), 1e-9)
+        return pd.DataFrame(columns(w.round(4))), logistic(-.6 + w @ slopes)
+    return sample
+
+
+@world()
+def largest(rng):
+    """the largest of five numbers says the best of five actions"""
+    def sample(rng, n):
+        z = rng.normal(size=(n, 5))
+        largest = z == z.max(1, keepdims=True)
+        return pd.DataFrame(columns(z.round(3))), logistic(-1 + 1.6 * largest)
+    return sample
+
+
+@world()
+def oblique(rng):
+    """thresholds of three sums of eight numbers"""
+    w = rng.normal(0, 1, (8, 3))
+    w /= np.linalg.norm(w, axis=0)
+    effects = rng.normal(0, .9, (3, 4))
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 8))
+        return pd.DataFrame(columns(z.round(3))), logistic(-.3 + (z @ w > 0) @ effects)
+    return sample
+
+
+@world()
+def hourofweek(rng):
+    """the hour of the week from 0 to 167, effects by day and by part of the day"""
+    days, parts = rng.normal(0, .5, (7, 4)), rng.normal(0, .7, (4, 4))
+    slopes = rng.normal(0, .5, (3, 4))
+
+    def sample(rng, n):
+        hour, z = rng.integers(0, 168, n), rng.normal(size=(n, 3))
+        odds = -.4 + days[hour // 24] + parts[hour % 24 // 6] + z @ slopes
+        return pd.DataFrame({"x_hour": hour, **columns(z.round(3))}), logistic(odds)
+    return sample
+
+
+@world()
+def experts(rng):
+    """six kinds of customers, each with slopes of its own in eight numbers"""
+    slopes = rng.normal(0, .7, (6, 8, 4))
+
+    def sample(rng, n):
+        kind, z = rng.integers(0, 6, n), rng.normal(size=(n, 8))
+        x = {"x_kind": words("k", kind), **columns(z.round(3))}
+        return pd.DataFrame(x), logistic(-.3 + np.einsum("nj,njk->nk", z, slopes[kind]))
+    return sample
+
+
+@world()
+def nested(rng):
+    """products in groups in departments: effects of 5, 25 and 125 values"""
+    departments = rng.normal(0, .5, (5, 4))
+    groups, products = rng.normal(0, .4, (25, 4)), rng.normal(0, .3, (125, 4))
+
+    def sample(rng, n):
+        p, z = rng.integers(0, 125, n), rng.normal(size=n)
+        x = {"x_department": words("d", p // 25), "x_group": words("g", p // 5),
+             "x_product": words("p", p), "x_z": z.round(2)}
+        return pd.DataFrame(x), logistic(-.3 + departments[p // 25] + groups[p // 5] + products[p])
+    return sample
+
+
+@world()
+def histories(rng):
+    """shares of six kinds among what was bought, and how many"""
+    effects, number = rng.normal(0, 1.6, (6, 6)), rng.normal(0, .5, 6)
+
+    def sample(rng, n):
+        taste, k = rng.dirichlet(np.ones(6) * .6, n), rng.poisson(6, n)
+        bought = np.stack([rng.binomial(k, taste[:, j]) for j in range(6)], 1)
+        total = bought.sum(1)
+        share = np.where(total[:, None] > 0, bought / np.maximum(total, 1)[:, None], np.nan)
+        odds = -.8 + np.nan_to_num(share) @ effects * .8 + np.log1p(total)[:, None] * number * .5
+        return pd.DataFrame({**columns(share.round(3), "x_s"), "x_n": total}), logistic(odds)
+    return sample
+
+
+@world(weights=(.8, .2), temperature=2, uniform=.1)
+def thirty(rng):
+    """30 actions, a good logging policy, ten numbers of rank four"""
+    factors, loadings = rng.normal(0, 1, (10, 4)) / 2, rng.normal(0, .6, (4, 30))
+    base = rng.normal(-1, .4, 30)
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 10))
+        return pd.DataFrame(columns(z.round(3))), logistic(base + z @ factors @ loadings)
+    return sample
+
+
+@world()
+def bands(rng):
+    """an income in bands and a decile, as words of an order"""
+    incomes = np.cumsum(rng.normal(0, .4, (7, 4)), 0)
+    deciles = np.cumsum(rng.normal(0, .25, (10, 4)), 0)
+    incomes, deciles = incomes - incomes.mean(0), deciles - deciles.mean(0)
+
+    def sample(rng, n):
+        a, b, f = rng.integers(0, 7, n), rng.integers(0, 10, n), rng.integers(0, 2, n)
+        names = np.array(["<10k", "10-20k", "20-30k", "30-50k", "50-80k", "80-120k", ">120k"])
+        x = {"x_income": names[a], "x_decile": words("d", b), "x_new": np.array(["yes", "no"])[f]}
+        odds = -.2 + incomes[a] + deciles[b] + .4 * f[:, None] * [1, -1, 0, 0]
+        return pd.DataFrame(x), logistic(odds)
+    return sample
+
+
+@world()
+def rareflag(rng):
+    """a flag of 3 % changes everything; three linear numbers"""
+    slopes, effects = rng.normal(0, .5, (3, 4)), rng.normal(0, 2.5, 4)
+
+    def sample(rng, n):
+        z = rng.normal(size=(n, 3))
+        f = (rng.random((n, 5)) < [.03, .03, .2, .2, .5]) * 1
+        x = {**columns(z.round(3)), **columns(f, "x_f")}
+        return pd.DataFrame(x), logistic(-.4 + z @ slopes + f[:, :1] * effects)
+    return sample
+
+
 # Worlds of a kind, with so many numbers or actions.
 
 def numbered(kind, label, *numbers):
@@ -1675,9 +1898,23 @@ def segs(rng, number):
     return sample
 
 
+def codes(rng, number):
+    """Draws effects of a category of 300 values by three factors, and of four numbers."""
+    users, factors = rng.normal(0, 1, (300, 3)), rng.normal(0, .5, (3, number))
+    slopes, base = rng.normal(0, .4, (4, number)), rng.normal(-1, .4, number)
+    popularity = rng.dirichlet(np.ones(300) * .8)
+
+    def sample(rng, n):
+        code, z = rng.choice(300, n, p=popularity), rng.normal(size=(n, 4))
+        x = {"x_code": words("c", code), **columns(z.round(3))}
+        return pd.DataFrame(x), logistic(base + (users @ factors)[code] + z @ slopes)
+    return sample
+
+
 numbered(prods, "numbers, products of four pairs", 30, 40, 60)
 numbered(bents, "numbers, peaks of five", 140)
 numbered(rules, "actions, three thresholds each", 75, 95)
 numbered(peaks, "actions, each best near its own value", 75, 95, 150)
 numbered(segs, "actions, effects of 15 segments and eight channels", 75, 95, 150)
 numbered(rank, "actions of rank three", 101, 150, 300, 1000, 1200, 3000)
+numbered(codes, "actions, a category of 300 values and four numbers", 10, 20, 40, 56, 60, 80, 150)
