@@ -188,14 +188,17 @@ func (h *Hierarchy) update(scales, squares, variances []float64, groups float64)
 	for j, scale := range scales {
 		s, f := strata[h.Stratum[j]], families[h.Family[j]]
 		free := max(0, groups-variances[j]/(scale*scale))
-		s.square, s.free, s.curved = s.square+squares[j], s.free+free, s.curved+free*free/groups
+		s.square, s.free, s.curved, s.n = s.square+squares[j], s.free+free, s.curved+free*free/groups, s.n+1
 		f.logs, f.n = f.logs+math.Log(scale), f.n+1
 		strata[h.Stratum[j]], families[h.Family[j]] = s, f
 	}
 	for j := range scales {
 		f, s := families[h.Family[j]], strata[h.Stratum[j]]
 		typical := math.Exp(2 * f.logs / f.n)
-		square := scales[j] * scales[j]
+		square, borrowed := scales[j]*scales[j], borrowed
+		if s.n > 1 {
+			borrowed = borrowedByMany
+		}
 		step := math.Log((s.square+borrowed*typical)/(s.free+borrowed)/square) / 2
 		step *= (s.free + borrowed) / (s.curved + borrowed*max(1, typical/square))
 		scales[j] = min(max(scales[j]*math.Exp(min(max(step, -mostStep), mostStep)), leastScale), mostScale)
@@ -203,8 +206,9 @@ func (h *Hierarchy) update(scales, squares, variances []float64, groups float64)
 }
 
 const (
-	borrowed = .5 // coefficients of a stratum that the typical size of its family stands for
-	mostStep = .7 // of the logarithm of a scale
+	borrowed       = .5 // coefficients of a stratum that the typical size of its family stands for
+	borrowedByMany = 1. // of several columns, such as the values of a category
+	mostStep       = .7 // of the logarithm of a scale
 )
 
 // Fit returns θ [(1+Groups)×columns], the shared part first, at its mode under s.
