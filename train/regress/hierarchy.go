@@ -179,36 +179,35 @@ func (s Scales) far(from Scales) (most float64) {
 }
 
 // update sets the scales of columns by the squares of their coefficients, and by their variances, each summed over
-// some groups. A stratum counts as having some coefficients more, of the size that is typical of its family. MacKay's
-// step of log σ is lengthened to that of Fisher's scoring, by Σγ_j/Σγ_j² with γ_j = 1 − Σ_jj/σ²: where few rows tell of
-// each coefficient γ_j is near 0, and the steps are too short to arrive.
+// some groups. A stratum counts as having some coefficients more, of the size that is typical of its family. Where few
+// rows tell of each coefficient, γ_j = 1 − Σ_jj/σ² is near 0 and MacKay's steps are too short to arrive. A step of log σ
+// up is lengthened to that of Fisher's scoring, by Σγ_j/Σγ_j². Steps down are not: that so few rows show no effect is
+// no sign that there is none.
 func (h *Hierarchy) update(scales, squares, variances []float64, groups float64) {
 	type sums struct{ square, free, curved, logs, n float64 }
 	strata, families := map[int]sums{}, map[int]sums{}
 	for j, scale := range scales {
 		s, f := strata[h.Stratum[j]], families[h.Family[j]]
 		free := max(0, groups-variances[j]/(scale*scale))
-		s.square, s.free, s.curved, s.n = s.square+squares[j], s.free+free, s.curved+free*free/groups, s.n+1
+		s.square, s.free, s.curved = s.square+squares[j], s.free+free, s.curved+free*free/groups
 		f.logs, f.n = f.logs+math.Log(scale), f.n+1
 		strata[h.Stratum[j]], families[h.Family[j]] = s, f
 	}
 	for j := range scales {
 		f, s := families[h.Family[j]], strata[h.Stratum[j]]
 		typical := math.Exp(2 * f.logs / f.n)
-		square, borrowed := scales[j]*scales[j], borrowed
-		if s.n > 1 {
-			borrowed = borrowedByMany
-		}
+		square := scales[j] * scales[j]
 		step := math.Log((s.square+borrowed*typical)/(s.free+borrowed)/square) / 2
-		step *= (s.free + borrowed) / (s.curved + borrowed*max(1, typical/square))
+		if step > 0 {
+			step *= (s.free + borrowed) / (s.curved + borrowed*max(1, typical/square))
+		}
 		scales[j] = min(max(scales[j]*math.Exp(min(max(step, -mostStep), mostStep)), leastScale), mostScale)
 	}
 }
 
 const (
-	borrowed       = .5 // coefficients of a stratum that the typical size of its family stands for
-	borrowedByMany = 1. // of several columns, such as the values of a category
-	mostStep       = .7 // of the logarithm of a scale
+	borrowed = .5 // coefficients of a stratum that the typical size of its family stands for
+	mostStep = .7 // of the logarithm of a scale
 )
 
 // Fit returns θ [(1+Groups)×columns], the shared part first, at its mode under s.
