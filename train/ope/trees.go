@@ -53,7 +53,7 @@ func Trees(log *logs.Log, o ModelOptions) (Model, error) {
 		net      *features.Net // nil: no row teaches
 		mean, sd float64
 	}
-	of := make([]learned, o.Folds)
+	of, wide := make([]learned, o.Folds), 0
 	for f := range of {
 		var rows []int
 		for i, in := range fold {
@@ -69,8 +69,9 @@ func Trees(log *logs.Log, o ModelOptions) (Model, error) {
 			return nil, err
 		}
 		of[f] = learned{features.NewNet([]features.Layer{got.Layer()}), mean, sd}
+		wide = max(wide, of[f].net.Scratch())
 	}
-	row, scratch := make([]float64, g.d), make([]float64, 2*g.k)
+	row, scratch := make([]float64, g.d), make([]float64, wide)
 	return func(dst []float64, i int) {
 		by := &of[fold[i]]
 		dst = dst[:t.log.Options(i)]

@@ -199,7 +199,7 @@ func (h *Hierarchy) update(scales, squares, variances []float64, groups float64)
 		square := scales[j] * scales[j]
 		step := math.Log((s.square+borrowed*typical)/(s.free+borrowed)/square) / 2
 		if step > 0 {
-			step *= (s.free + borrowed) / (s.curved + borrowed*max(1, typical/square))
+			step *= max(1, (s.free+borrowed)/(s.curved+borrowed*max(1, typical/square)+unsure))
 		}
 		scales[j] = min(max(scales[j]*math.Exp(min(max(step, -mostStep), mostStep)), leastScale), mostScale)
 	}
@@ -207,6 +207,7 @@ func (h *Hierarchy) update(scales, squares, variances []float64, groups float64)
 
 const (
 	borrowed = .5 // coefficients of a stratum that the typical size of its family stands for
+	unsure   = 2  // Σγ_j², without which a step is not lengthened: of so few rows the likeliest scale is mostly chance
 	mostStep = .7 // of the logarithm of a scale
 )
 
