@@ -57,11 +57,7 @@ func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool
 	if r.Of != nil {
 		o.Errors = 0
 	}
-	columns := t.x.Width
-	for _, of := range t.groups {
-		columns -= len(of) - 1
-	}
-	if columns > mostRuleColumns {
+	if t.columns() > mostRuleColumns {
 		o.Columns = surrogateColumns
 	}
 	tree, err := rules.Learn(ctx, t.x, scores, t.k, o)

@@ -187,8 +187,8 @@ func clusters(log *logs.Log, judge *provenance.Judge) func(i int) (key uint64, o
 	}
 }
 
-// takeAlike takes the rows of one policy for those of p, of which there are none, if its propensities are those of p in
-// all of its rows: certify --write changes the hash of a file, and not what the policy plays.
+// takeAlike finds the rows of p where none has its hash. certify --write changes the hash of a file, and not what it
+// plays. So the rows of another hash count as those of p if p has their logged propensities in all of them.
 func takeAlike(log *logs.Log, p *policyfile.Policy) (warnings []string) {
 	if slices.Contains(log.Policies, p.Hash()) || log.Propensity == nil || log.Lists != nil {
 		return nil

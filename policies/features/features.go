@@ -187,6 +187,9 @@ func (e *Encoder) Feature(name string) int {
 	if j, ok := e.index[name]; ok {
 		return int(j)
 	}
+	if len(e.numbers) == 0 {
+		return -1
+	}
 	of, is := numeralOf(name)
 	if j, ok := e.numbers[of]; is && ok {
 		return int(j)
@@ -204,10 +207,13 @@ func (e *Encoder) Knows(names []string) (n int) {
 	return n
 }
 
-// FeatureOf does what Feature does, for a name in bytes. It does not allocate for names that are known.
+// FeatureOf does what Feature does, for a name in bytes. It allocates for an unknown name alone, and only where
+// categories are numbers.
 func (e *Encoder) FeatureOf(name []byte) int {
 	if j, ok := e.index[string(name)]; ok {
 		return int(j)
+	} else if len(e.numbers) == 0 {
+		return -1
 	}
 	return e.Feature(string(name))
 }

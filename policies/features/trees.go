@@ -125,8 +125,8 @@ type node struct {
 	feature, right int32
 }
 
-// grown is a forest that is ready to compute. A tree that is the same for several outputs, as one of all actions is
-// where it does not ask for the action, is walked once.
+// grown is a forest that is ready to compute. Several outputs may have the same tree: one of all actions that does not
+// tell them apart. It is walked once.
 type grown struct {
 	*Forest
 	nodes []node  // of different trees, one after the other

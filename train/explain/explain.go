@@ -84,9 +84,9 @@ type Segment struct {
 	rows    []int    // of the log
 }
 
-// mostColumns is how many columns are permuted, and mostPermuted in how many rows, evenly spaced: a log may be sorted.
-// Of many actions mostPlayed pairs of a row and an action are enough, of many trees mostWalked walks through one, of at
-// least leastPermuted rows.
+// mostColumns columns are permuted in mostPermuted rows, which are evenly spaced: a log may be sorted. Fewer rows are
+// read where that would play more than mostPlayed actions, or walk through more than mostWalked trees, but never fewer
+// than leastPermuted.
 const (
 	mostColumns   = 100
 	mostPermuted  = 2_000

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"opl/policies/policyfile"
 	"opl/train/library"
@@ -86,10 +85,9 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 		}
 		last = policy(t, l)
 	}
-	start := time.Now()
 	l := mustLearn(t, others, pipeline.Options{Chunks: 1, Readable: pipeline.Readable{Distil: last, Depth: 3}})
-	if took := time.Since(start); l.Training.Learner != "rules" || took > 2*time.Minute { // all columns take 4
-		t.Errorf("distilled as %s in %v", l.Training.Learner, took)
+	if l.Training.Learner != "rules" {
+		t.Errorf("distilled as %s", l.Training.Learner)
 	}
 }
 

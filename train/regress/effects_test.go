@@ -52,17 +52,30 @@ func TestHierarchy_EffectsOfFewRowsAreNotTakenForSmaller(t *testing.T) {
 	}
 }
 
-// Of many groups, where two in three pairs of a value and a group have a row, the scale arrives, though each step is short,
-// and what a group's other columns explain counts.
+// A third of the pairs of a value and a group have a row. The scale arrives all the same.
 func TestHierarchy_ScalesArriveWhereFewRowsTell(t *testing.T) {
-	h, y := categories(7, 8000, 60, 1, 200, .9)
+	h, y := categories(7, 10_000, 100, 1, 260, .9)
 	h.Whole = true
 	s, err := h.Scales(context.Background(), y)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Own[0] < .65 || s.Own[0] > 1.1 { // .4 by MacKay's steps
+	if s.Own[0] < .75 || s.Own[0] > 1.1 { // .35 by MacKay's steps
 		t.Errorf("own scale %.3f, want about .9", s.Own[0])
+	}
+	// The curvature between columns counts, as a group has few of them: values leave the intercepts less sure.
+	theta, intercept := make([]float64, (1+h.Groups)*h.Dim()), h.Dim()-1
+	s.Own[intercept] = .4
+	_, own, err := h.variances(theta, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l0, l1 := s.precisions()
+	weight, rows := h.curved(theta)
+	alone := make([]float64, h.Dim())
+	h.diagonal(make([]float64, h.Dim()), alone, intercept, weight, rows, l0[intercept], l1[intercept])
+	if own[intercept] < 1.05*alone[intercept] {
+		t.Errorf("variance of intercepts %.3g, alone %.3g", own[intercept], alone[intercept])
 	}
 }
 

@@ -179,10 +179,11 @@ func (s Scales) far(from Scales) (most float64) {
 }
 
 // update sets the scales of columns by the squares of their coefficients, and by their variances, each summed over
-// some groups. A stratum counts as having some coefficients more, of the size that is typical of its family. Where few
-// rows tell of each coefficient, γ_j = 1 − Σ_jj/σ² is near 0 and MacKay's steps are too short to arrive. A step of log σ
-// up is lengthened to that of Fisher's scoring, by Σγ_j/Σγ_j². Steps down are not: that so few rows show no effect is
-// no sign that there is none.
+// some groups. A stratum counts as having some coefficients more, of the size that is typical of its family.
+//
+// Where few rows tell of each coefficient, γ_j = 1 − Σ_jj/σ² is near 0, and MacKay's steps are too short to arrive. So a
+// step up of log σ is multiplied by Σγ_j/Σγ_j², which makes it that of Fisher's scoring. A step down is not: if so few
+// rows show no effect, there may be one.
 func (h *Hierarchy) update(scales, squares, variances []float64, groups float64) {
 	type sums struct{ square, free, curved, logs, n float64 }
 	strata, families := map[int]sums{}, map[int]sums{}
@@ -345,7 +346,8 @@ func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64,
 	return shared, own, nil
 }
 
-// told says of each group and column whether any of the group's rows tell of it: whether one is not 0 there.
+// told says of group g and column j whether any row of the group tells of the column: told[g][j] is false where it is 0
+// in all of them.
 func (h *Hierarchy) told(rows [][]int) [][]bool {
 	told := make([][]bool, h.Groups)
 	for a, of := range rows {
@@ -359,7 +361,7 @@ func (h *Hierarchy) told(rows [][]int) [][]bool {
 	return told
 }
 
-// block sets the variances of the columns of a stratum. Those of which a group's rows do not tell have A_g = Λ_1.
+// block sets the variances of the columns of a stratum. In a group that does not tell of a column A_g is Λ_1 there.
 func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64, rows [][]int, told [][]bool,
 	l0, l1 []float64) error {
 	m := len(columns)
