@@ -24,7 +24,6 @@ type choice struct {
 	top          []ranked
 	catalogue    string // hash of the one that was served; empty: it had no part
 	hash         string // of the policy
-	chances      []byte // propensities as line has written them, for answer
 }
 
 // ranked is one of the most probable actions.
@@ -86,9 +85,7 @@ func (c *choice) line(b []byte, q *request) []byte {
 		return c.appendRest(c.list.members(b), q)
 	}
 	b = append(append(b, `,"action":`...), c.action...)
-	from := len(b)
-	b = c.appendChances(b, true)
-	if c.chances = b[from:]; c.names != nil {
+	if b = c.appendChances(b, true); c.names != nil {
 		b = append(append(b, `,"actions":`...), c.names...)
 	}
 	return c.appendRest(b, q)
@@ -106,12 +103,8 @@ func (c *choice) answer(b []byte, q *request) []byte {
 		b = strconv.AppendInt(append(b, `,"action":`...), int64(c.place), 10)
 	}
 	b = append(append(b, `,"action_name":`...), c.action...)
-	if c.names != nil && c.chances != nil {
-		b = append(b, c.chances...)
-	} else {
-		b = c.appendChances(b, c.names != nil)
-	}
-	b = append(append(c.appendRest(b, q), `,"policy_hash":"`...), c.hash...)
+	b = c.appendRest(c.appendChances(b, c.names != nil), q)
+	b = append(append(b, `,"policy_hash":"`...), c.hash...)
 	return append(b, "\"}\n"...)
 }
 

@@ -54,14 +54,6 @@ type call struct {
 	col    int    // a feature by its place, or after these what categories are of
 }
 
-// as returns the policy's name, the name in JSON as the log has it, and the column.
-func (l *call) as(name, path []byte) ([]byte, []byte, int) {
-	if l.quoted != nil {
-		return l.name, l.quoted, l.col
-	}
-	return name, path, l.col
-}
-
 // add adds a name.
 func (c *columns) add(l call) {
 	c.of[l.called] = int32(len(c.calls))
@@ -598,7 +590,10 @@ func (q *request) leaf(c *columns) error {
 	}
 	path, col := q.path, -1
 	if at, known := c.of[string(name)]; known {
-		name, path, col = c.calls[at].as(name, path)
+		as := &c.calls[at]
+		if col = as.col; as.quoted != nil {
+			name, path = as.name, as.quoted
+		}
 	}
 	if err := q.name(c, name, path, col); err != nil {
 		return err
