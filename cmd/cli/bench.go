@@ -39,7 +39,7 @@ func benchCommand(lib library.Library) *cobra.Command {
 		}
 		return f.run(cmd, list, modelsOf(lib))
 	})
-	addData(fl, &f.data)
+	bind(fl, &f.data, "data", "")
 	bind(fl, &f.dataset, "dataset", "mnist")
 	bind(fl, &f.estimators, "estimators", nil)
 	bind(fl, &f.loggings, "logging", nil)

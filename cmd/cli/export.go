@@ -28,7 +28,7 @@ func exportCommand(lib library.Library) *cobra.Command {
 	bind(fl, &f.test, "test", "")
 	bind(fl, &f.policy, "policy", "")
 	bind(fl, &f.run.Dataset, "dataset", "mnist")
-	addData(fl, &f.data)
+	bind(fl, &f.data, "data", "")
 	bind(fl, &f.run.Eta0, "eta0", 0.5)
 	bind(fl, &f.run.Seed, "seed", 1)
 	bind(fl, &f.run.Limit, "limit", 0)

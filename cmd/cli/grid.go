@@ -55,14 +55,9 @@ func (f *gridFlags) add(fl *pflag.FlagSet, datasets []string, out string) {
 	bind(fl, &f.dry, "dry-run", false)
 	bind(fl, &f.curves, "curves", false)
 	addFormat(fl, &f.format)
-	addShard(fl, &f.shard)
+	bind(fl, &f.shard, "shard", "")
 	f.submit.add(fl)
 	f.page.add(fl)
-}
-
-// addShard adds --shard, which does a part of long work.
-func addShard(fl *pflag.FlagSet, to *string) {
-	bind(fl, to, "shard", "")
 }
 
 // run runs what the store of --out lacks of the grids, and draws the results.

@@ -64,7 +64,7 @@ func joinCommand(lib library.Library) *cobra.Command {
 	bind(fl, &f.bad, "skip-bad", "")
 	bind(fl, &f.missing, "missing-reward", "drop")
 	bind(fl, &f.duplicates, "duplicates", "error")
-	f.addColumns(fl)
+	bind(fl, &f.Columns, "columns", nil)
 	bind(fl, &f.rewardColumns, "reward-columns", nil)
 	f.addValues(fl)
 	bind(fl, &f.policy, "policy", "")

@@ -77,13 +77,6 @@ func (k *keys) readTokens() (n int, err error) {
 	return len(t), nil
 }
 
-func (k *keys) scheme() string {
-	if k.certificate != nil {
-		return "https"
-	}
-	return "http"
-}
-
 // stats describes files, with nil for those that are not there.
 func stats(files []string) (all []os.FileInfo) {
 	for _, path := range files {

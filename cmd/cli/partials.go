@@ -31,7 +31,7 @@ type shardFlags struct {
 }
 
 func (p *shardFlags) add(fl *pflag.FlagSet) {
-	addShard(fl, &p.text)
+	bind(fl, &p.text, "shard", "")
 	bind(fl, &p.out, "out", "")
 }
 

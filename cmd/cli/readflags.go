@@ -50,7 +50,7 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	bind(fl, &f.Catalogue, "catalogue", "")
 	bind(fl, &f.Actions, "actions", nil)
 	bind(fl, &f.within, "action-range", "")
-	f.addColumns(fl)
+	bind(fl, &f.Columns, "columns", nil)
 	f.addValues(fl)
 	bind(fl, &f.Assume, "assume", string(certify.NoAssumption))
 	limit(fl, "assume", func(text string) error {
@@ -65,11 +65,6 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	bind(fl, &f.Categories, "categories", nil)
 	bind(fl, &f.Cache, "cache", "")
 	bind(fl, &f.NoCache, "no-cache", false)
-}
-
-// addColumns adds what a file calls its columns.
-func (f *readFlags) addColumns(fl *pflag.FlagSet) {
-	bind(fl, &f.Columns, "columns", nil)
 }
 
 // addValues adds how a file writes propensities and rewards.

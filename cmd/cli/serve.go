@@ -108,7 +108,10 @@ func serveCommand(lib library.Library) *cobra.Command {
 }
 
 func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) (err error) {
-	tell := messages(f.messages, stderr)
+	tell := slog.New(plain{stderr})
+	if f.messages == "json" {
+		tell = slog.New(slog.NewJSONHandler(stderr, nil))
+	}
 	if err := f.read(path); err != nil {
 		return err
 	}
@@ -163,8 +166,12 @@ func runServe(ctx context.Context, path string, f serveFlags, stderr io.Writer) 
 			return err
 		}
 	}
-	tell.Info(fmt.Sprintf("serving policy %.12s%s on %s://%s, logging to %s", s.Hash(), among(p), keys.scheme(),
-		l.Addr(), f.log), "policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
+	scheme := "http"
+	if keys.certificate != nil {
+		scheme = "https"
+	}
+	tell.Info(fmt.Sprintf("serving policy %.12s%s on %s://%s, logging to %s", s.Hash(), among(p), scheme, l.Addr(), f.log),
+		"policy_hash", s.Hash(), "address", l.Addr().String(), "log", f.log)
 	if err := s.Serve(ctx, l); err != nil {
 		return err
 	}
@@ -367,16 +374,7 @@ func warnOf(p *policyfile.Policy, tell *slog.Logger) {
 	}
 }
 
-// messages is a logger that writes to stderr: a line "opl: …" a message, or JSON, as slog has
-// it.
-func messages(form string, stderr io.Writer) *slog.Logger {
-	if form == "json" {
-		return slog.New(slog.NewJSONHandler(stderr, nil))
-	}
-	return slog.New(plain{stderr})
-}
-
-// plain writes messages without their attributes, which they say in words.
+// plain writes a line "opl: …" a message, without the attributes, which messages say in words.
 type plain struct{ io.Writer }
 
 func (plain) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }

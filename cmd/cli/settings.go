@@ -27,18 +27,13 @@ type problemFlags struct {
 
 func (f *problemFlags) add(fl *pflag.FlagSet, datasets []string) {
 	bind(fl, &f.datasets, "dataset", datasets)
-	addData(fl, &f.data)
+	bind(fl, &f.data, "data", "")
 	bind(fl, &f.seeds, "seeds", 1)
 	want(fl, "seeds", fmt.Sprintf("at least 1, at most %d", experiment.MostRuns), func() bool {
 		return f.seeds >= 1 && f.seeds <= experiment.MostRuns
 	})
 	bind(fl, &f.seed, "seed", 1)
 	addCount(fl, &f.jobs, "jobs", runtime.GOMAXPROCS(0))
-}
-
-// addData adds --data.
-func addData(fl *pflag.FlagSet, to *string) {
-	bind(fl, to, "data", "")
 }
 
 // list returns the seeds.
