@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"opl/graph/kernel/simd"
+	"opl/policies/features"
 	"opl/policies/numeric"
 )
 
@@ -120,17 +121,7 @@ func (m Rows64) Dim() int { return m.Width }
 // Norm returns the Euclidean norm of row i.
 func (m Rows64) Norm(i int) float64 {
 	row := m.Data[i*m.Width : (i+1)*m.Width]
-	var s [4]float64 // additions need not wait for one another
-	for ; len(row) >= 4; row = row[4:] {
-		s[0] += row[0] * row[0]
-		s[1] += row[1] * row[1]
-		s[2] += row[2] * row[2]
-		s[3] += row[3] * row[3]
-	}
-	for _, v := range row {
-		s[0] += v * v
-	}
-	return math.Sqrt(s[0] + s[1] + s[2] + s[3])
+	return math.Sqrt(features.Dot(row, row))
 }
 
 // Row64 copies row i.

@@ -21,21 +21,14 @@ type named struct {
 	offsets []int64  // into values, n+1; nil: dense
 }
 
-// span is where row i is among the values.
-func (v *named) span(i int) (lo, hi int) {
-	if v.offsets != nil {
-		return int(v.offsets[i]), int(v.offsets[i+1])
-	}
-	return i * len(v.ids), (i + 1) * len(v.ids)
-}
-
 // row returns the names and values of row i, shared with the rows.
 func (v *named) row(i int) (ids []uint32, values []float64) {
-	lo, hi := v.span(i)
-	if ids = v.ids; v.offsets != nil {
-		ids = v.ids[lo:hi]
+	if v.offsets == nil {
+		w := len(v.ids)
+		return v.ids, v.values[i*w : (i+1)*w]
 	}
-	return ids, v.values[lo:hi]
+	lo, hi := v.offsets[i], v.offsets[i+1]
+	return v.ids[lo:hi], v.values[lo:hi]
 }
 
 // rowReader reads a row of named values.

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -49,11 +50,7 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := rows.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer func() { err = cmp.Or(err, rows.Close()) }()
 	const id, value, when = "decision_id", "reward", "timestamp"
 	columns := rows.Fields()
 	if columns != nil && !(rows.Has(id) && (rows.Has(value) || slices.ContainsFunc(columns, logs.IsOutcome))) {
