@@ -31,6 +31,7 @@ import (
 	"opl/train/regress"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Logging is a logging policy: Greedy is the probability of argmax B, Wrong that of the class after it, and the
@@ -217,17 +218,13 @@ func measure(results []ope.Result, e ope.Estimator, value float64) Cell {
 }
 
 // average is a mean with its standard error.
-func average(xs []float64, of func(v float64) float64) (m Measured) {
-	n := float64(len(xs))
-	for _, x := range xs {
-		m.Value += of(x) / n
+func average(xs []float64, of func(v float64) float64) Measured {
+	values := make([]float64, len(xs))
+	for i, x := range xs {
+		values[i] = of(x)
 	}
-	for _, x := range xs {
-		d := of(x) - m.Value
-		m.SE += d * d
-	}
-	m.SE = math.Sqrt(m.SE / (n - 1) / n)
-	return m
+	mean, deviation := stat.MeanStdDev(values, nil)
+	return Measured{mean, stat.StdErr(deviation, float64(len(xs)))}
 }
 
 // trial evaluates the target on one log.

@@ -10,8 +10,10 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"opl/graph/kernel"
 	"opl/policies/features"
 	"opl/policies/numeric"
+	"opl/policies/propensity"
 	"opl/train/logs"
 )
 
@@ -62,7 +64,7 @@ func (w World) Draw(n, m int, seed uint64) (log []logs.Decision, test []Visit) {
 			log = append(log, v.decide(r))
 			continue
 		}
-		a := draw(v.Logging, r.Float64())
+		a := propensity.Draw(v.Logging, r)
 		d := logs.Decision{Context: v.Context, Action: a, Propensity: v.Logging[a], Propensities: v.Logging}
 		if r.Float64() < v.Mean[a] {
 			d.Cost = -1
@@ -74,16 +76,6 @@ func (w World) Draw(n, m int, seed uint64) (log []logs.Decision, test []Visit) {
 		test = append(test, next(r))
 	}
 	return log, test
-}
-
-// draw is the action that a uniform number u in [0, 1) falls on.
-func draw(p []float64, u float64) int {
-	for a, q := range p {
-		if u -= q; u < 0 {
-			return a
-		}
-	}
-	return len(p) - 1
 }
 
 // Values returns the mean true reward on visits of the logging policy, and of the best policy.
@@ -122,18 +114,9 @@ func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
 // softmax is the policy of scores, mixed with a share of the uniform one.
 func softmax(scores []float64, uniform float64) []float64 {
-	most := math.Inf(-1)
-	for _, s := range scores {
-		most = max(most, s)
-	}
-	p, sum := make([]float64, len(scores)), 0.0
-	for a, s := range scores {
-		p[a] = math.Exp(s - most)
-		sum += p[a]
-	}
-	for a := range p {
-		p[a] = (1-uniform)*p[a]/sum + uniform/float64(len(p))
-	}
+	p := make([]float64, len(scores))
+	kernel.Softmax(p, scores, len(scores))
+	propensity.AddFloor(p, uniform)
 	return p
 }
 
