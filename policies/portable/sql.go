@@ -91,11 +91,7 @@ func (c Condition) sql() string {
 	column := quoted(c.Column, '"')
 	switch {
 	case c.In != nil:
-		names := make([]string, len(c.In))
-		for i, v := range c.In {
-			names[i] = quoted(v, '\'')
-		}
-		return fmt.Sprintf("%s IN (%s)", column, strings.Join(names, ", "))
+		return column + " IN " + list("(", ")", c.In, func(v string) string { return quoted(v, '\'') })
 	case c.Missing:
 		return column + " IS NULL"
 	case c.OrMissing:

@@ -70,11 +70,7 @@ func (c Condition) words(holds bool) string {
 	}
 	switch {
 	case c.In != nil:
-		names := make([]string, len(c.In))
-		for i, v := range c.In {
-			names[i] = name(v)
-		}
-		return name(c.Column) + is + strings.Join(names, " or ")
+		return name(c.Column) + is + strings.Join(texts(c.In, name), " or ")
 	case c.Missing:
 		return name(c.Column) + is + "missing"
 	case c.OrMissing == holds:

@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
 	"strings"
 
+	"opl/graph/kernel"
 	"opl/policies/features"
 	"opl/policies/numeric"
 	"opl/policies/policyfile"
@@ -112,10 +114,7 @@ func (f facts) of(column string) fact {
 }
 
 func (f facts) with(column string, k fact) facts {
-	out := make(facts, len(f)+1)
-	for name, v := range f {
-		out[name] = v
-	}
+	out := maps.Clone(f)
 	out[column] = k
 	return out
 }
@@ -340,32 +339,20 @@ func (n *Node) simple() *Node {
 }
 
 // Random reports that some leaf draws its action.
-func (t *Tree) Random() bool { return t.Root.random() }
-
-func (n *Node) random() bool {
-	if n.Yes == nil {
-		return slices.Max(n.Propensities) < 1
-	}
-	return n.Yes.random() || n.No.random()
+func (t *Tree) Random() (random bool) {
+	t.Root.leaves(func(n *Node) { random = random || slices.Max(n.Propensities) < 1 })
+	return random
 }
 
 // Leaves counts the leaves.
-func (n *Node) Leaves() int {
-	if n.Yes == nil {
-		return 1
-	}
-	return n.Yes.Leaves() + n.No.Leaves()
+func (n *Node) Leaves() (count int) {
+	n.leaves(func(*Node) { count++ })
+	return count
 }
 
 // likely is the action of the largest propensity.
 func (t *Tree) likely(n *Node) string {
-	best := 0
-	for a, v := range n.Propensities {
-		if v > n.Propensities[best] {
-			best = a
-		}
-	}
-	return t.Actions[best]
+	return t.Actions[kernel.ArgMax(n.Propensities)]
 }
 
 // Walk goes to the leaf of a context, for what holds of it, and returns it with the conditions on the way, each as
