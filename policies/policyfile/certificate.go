@@ -155,17 +155,17 @@ func (f *File) Unlisted() int {
 	if t.Distinct != nil {
 		t.Rows = *t.Distinct
 	}
-	return max(0, t.Rows-f.Listed())
+	return max(0, t.Rows-len(f.Rows()))
 }
 
-// Listed counts the rows that had a part in the policy, as its lists have them.
-func (f *File) Listed() int {
+// Rows returns the hashes of the rows that had a part in the policy, sorted, each once.
+func (f *File) Rows() Hashes {
 	var all Hashes
 	for _, c := range f.Components {
 		all = append(append(all, c.Taught...), c.Chosen...)
 	}
 	slices.Sort(all)
-	return len(slices.Compact(all))
+	return slices.Compact(all)
 }
 
 // isObject reports whether JSON is an object.

@@ -157,14 +157,8 @@ type Ancestor struct {
 // rows which taught it are never taken for new ones.
 func (p *Policy) Ancestor() Ancestor {
 	h := p.file.History
-	a := Ancestor{Policy: p.hash, Known: h.Known, DataHash: h.DataHash, How: h.How, Seed: h.Seed, Repeats: h.Repeats,
-		Fingerprints: h.Fingerprints}
-	for _, c := range p.file.Components {
-		a.Rows = append(append(a.Rows, c.Taught...), c.Chosen...)
-	}
-	slices.Sort(a.Rows)
-	a.Rows = slices.Compact(a.Rows)
-	return a
+	return Ancestor{Policy: p.hash, Known: h.Known, DataHash: h.DataHash, How: h.How, Seed: h.Seed, Rows: p.file.Rows(),
+		Repeats: h.Repeats, Fingerprints: h.Fingerprints}
 }
 
 // Descend adds ancestors, but for those that are known as well already.

@@ -661,7 +661,7 @@ func (l *learning) makeFile() (err error) {
 		made.Before = l.o.PriorFile.File()
 	}
 	l.judge.Record(f, made)
-	if n := f.Listed(); n < t.Rows {
+	if n := len(f.Rows()); n < t.Rows {
 		t.Distinct = &n
 	}
 	if f.Training, err = json.Marshal(t); err == nil && out.Certificate != nil {

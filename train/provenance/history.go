@@ -309,9 +309,7 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 			m.Before.History.Groups))))
 		for k := range f.Components {
 			c := &f.Components[k]
-			for _, b := range m.Before.Components {
-				c.Taught = append(append(c.Taught, b.Taught...), b.Chosen...)
-			}
+			c.Taught = append(c.Taught, m.Before.Rows()...)
 			slices.Sort(c.Taught)
 			c.Taught = slices.Compact(c.Taught)
 		}
