@@ -258,11 +258,7 @@ func Pseudoinverse(placed [][]float64, actions int) float64 {
 	for l, at := range placed {
 		g := k*at[l] - 1
 		if len(placed) < actions {
-			anywhere := 0.
-			for _, q := range at {
-				anywhere += q
-			}
-			g += (k*anywhere - slots) / (k - slots)
+			g += (k*floats.Sum(at) - slots) / (k - slots)
 		}
 		w += (k - 1) / k * g
 	}

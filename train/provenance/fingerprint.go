@@ -8,6 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"opl/policies/policyfile"
 	"opl/train/internal/keys"
@@ -375,10 +376,7 @@ func (j *Judge) byChance(n, taught, repeats int) bool {
 	if p <= q {
 		return true
 	}
-	kl := p * math.Log(p/q)
-	if p < 1 {
-		kl += (1 - p) * math.Log((1-p)/(1-q))
-	}
+	kl := stat.KullbackLeibler([]float64{p, 1 - p}, []float64{q, 1 - q})
 	return total*kl < -math.Log(falseAlarm)
 }
 

@@ -173,9 +173,7 @@ func Conclude(partials []Partial) (Statement, error) {
 		e.SE = math.Sqrt(max(0, w[4]-2*e.Reward*w[3]+e.Reward*e.Reward*w[1])) / w[0]
 		e.Widen(w[3] == w[4])
 	}
-	if far := clusters.farFromOne(max(1, b.Gamma)); far != "" {
-		on.Contradicted = far
-	}
+	on.Contradicted = cmp.Or(clusters.farFromOne(max(1, b.Gamma)), on.Contradicted)
 	return conclude(b, verdict(b), on, &e), nil
 }
 
