@@ -200,7 +200,7 @@ func (d Figure) Axes(p *Panel, mostX, mostY int) (x, y Axis) {
 		}
 	}
 	x.widen()
-	x.Ticks = x.marks(ticks{most: mostX, whole: p.Whole})
+	x.Ticks = x.marks(mostX, p.Whole)
 	if p.At != nil {
 		x.Ticks = nil
 		for _, v := range p.At {
@@ -221,7 +221,7 @@ func (d Figure) Axes(p *Panel, mostX, mostY int) (x, y Axis) {
 	if bars {
 		y.Min = 0
 	}
-	y.Ticks = y.marks(ticks{most: mostY})
+	y.Ticks = y.marks(mostY, false)
 	return x, y
 }
 
@@ -255,10 +255,10 @@ func (a *Axis) widen() {
 	}
 }
 
-// marks are the ticks of an axis: at 1, 2 and 5 times powers of ten where it is logarithmic.
-func (a Axis) marks(t ticks) (out []plot.Tick) {
+// marks are at most so many ticks of an axis: at 1, 2 and 5 times powers of ten where it is logarithmic.
+func (a Axis) marks(most int, whole bool) (out []plot.Tick) {
 	if !a.Log {
-		return t.Ticks(a.Min, a.Max)
+		return ticks(a.Min, a.Max, most, whole)
 	}
 	for _, of := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
 		out = nil
@@ -269,7 +269,7 @@ func (a Axis) marks(t ticks) (out []plot.Tick) {
 				}
 			}
 		}
-		if len(out) <= t.most {
+		if len(out) <= most {
 			break
 		}
 	}
@@ -321,21 +321,15 @@ func (d Figure) plot(p *Panel, cols int, labelled bool) *plot.Plot {
 }
 
 // ticks are at multiples of 1, 2 or 5 times a power of ten, at most so many in the
-// range.
-type ticks struct {
-	most  int
-	whole bool // whole numbers alone
-}
-
-func (t ticks) Ticks(lo, hi float64) []plot.Tick {
-	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/float64(t.most))))
-	if t.whole {
+// range, and of whole numbers alone if whole.
+func ticks(lo, hi float64, most int, whole bool) (out []plot.Tick) {
+	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/float64(most))))
+	if whole {
 		step = math.Max(1, step)
 	}
-	for i := 0; math.Floor(hi/step)-math.Ceil(lo/step)+1 > float64(t.most); i++ {
+	for i := 0; math.Floor(hi/step)-math.Ceil(lo/step)+1 > float64(most); i++ {
 		step *= []float64{2, 2.5, 2}[i%3] // 1, 2, 5, 10
 	}
-	var out []plot.Tick
 	for k := math.Ceil(lo / step); k*step <= hi; k++ {
 		out = append(out, plot.Tick{Value: k * step, Label: Label(k * step)})
 	}

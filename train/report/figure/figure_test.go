@@ -61,14 +61,14 @@ func TestTicks_AreRoundNumbersAtMostSoMany(t *testing.T) {
 		{1e-5, 9e-5, 7, []string{"2e−05", "4e−05", "6e−05", "8e−05"}},
 	} {
 		var got []string
-		for _, x := range (ticks{most: c.most}).Ticks(c.lo, c.hi) {
+		for _, x := range ticks(c.lo, c.hi, c.most, false) {
 			got = append(got, x.Label)
 		}
 		if fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("[%v, %v]: %q, want %q", c.lo, c.hi, got, c.want)
 		}
 	}
-	if got := (ticks{most: 6, whole: true}).Ticks(.9, 2.1); len(got) != 2 {
+	if got := ticks(.9, 2.1, 6, true); len(got) != 2 {
 		t.Errorf("epochs 1 and 2: %v", got)
 	}
 }
