@@ -59,31 +59,24 @@ func outcomes(d *provenance.Decision) (rows [][]string) {
 // outcomes prints the outcomes of policies by their estimates, and what they say together.
 func (d document) outcomes(level string, policies []ope.Policy) error {
 	head, logging := []string{"policy"}, []string{"logging"}
-	var rows [][]string
 	for _, p := range policies {
-		row := []string{p.Name + marked(p.Learned)}
 		for _, o := range p.Outcomes {
-			at := slices.Index(head, o.Column)
-			if at < 0 {
-				at = len(head)
+			if !slices.Contains(head, o.Column) {
 				head, logging = append(head, o.Column), append(logging, interval(o.Logging))
 			}
-			for len(row) <= at {
-				row = append(row, "—")
-			}
-			row[at] = interval(o.Interval)
+		}
+	}
+	var rows [][]string
+	for _, p := range policies {
+		row := slices.Repeat([]string{"—"}, len(head)+1)
+		row[0] = p.Name + marked(p.Learned)
+		for _, o := range p.Outcomes {
+			row[slices.Index(head, o.Column)] = interval(o.Interval)
+		}
+		if p.Guarantee != nil && p.Guarantee.Decided() != nil {
+			row[len(head)] = string(p.Guarantee.Decided().Answer)
 		}
 		rows = append(rows, row)
-	}
-	for i, p := range policies {
-		for len(rows[i]) < len(head) {
-			rows[i] = append(rows[i], "—")
-		}
-		said := "—"
-		if p.Guarantee != nil && p.Guarantee.Decided() != nil {
-			said = string(p.Guarantee.Decided().Answer)
-		}
-		rows[i] = append(rows[i], said)
 	}
 	if len(head) > 1 {
 		fmt.Fprintln(d.w)

@@ -75,8 +75,7 @@ func concludedPath(p *pipeline.Frontier, files []string) string {
 		next = "opl serve " + files[best]
 	}
 	return fmt.Sprintf("%d of %d points are to ship; point %d has the best bound on the gain; next: %s", ships,
-		len(p.Points),
-		best+1, next)
+		len(p.Points), best+1, next)
 }
 
 // FrontierFigure draws gain against the other outcome, by estimates and by what is guaranteed.

@@ -100,7 +100,7 @@ func (s selection) legend() {
 	}
 	if slices.ContainsFunc(s.Targets, func(t ope.Candidate) bool { return t.AtLeast != nil }) {
 		s.para("≥: lower bounds on the %s, and on the gain over what logged the %s; %s together with probability "+
-			""+"%v, for one look, "+"if rows (or groups) are independent and the targets were fixed before "+
+			"%v, for one look, if rows (or groups) are independent and the targets were fixed before "+
 			"this log was seen", meanReward(s.RewardMin, s.RewardMax), of, all, 1-s.Delta)
 	} else {
 		s.para("gain: over what logged the %s", of)
