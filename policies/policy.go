@@ -5,7 +5,6 @@ import (
 	"opl/policies/propensity"
 )
 
-// Errors of formulas are located outside of this package.
 // Policy is a family of policies with linear scores, as a graph for learning and in
 // numbers for all else. B examples, K actions, d features; R = B·Draws() rows, the
 // draws of one example next to each other.

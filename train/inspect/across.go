@@ -68,10 +68,7 @@ func (l *log) said(i int) float64 {
 	if i == 0 || l.Action[i] == l.Action[i-1] && l.Cost[i] == l.Cost[i-1] || l.Group != nil && l.Group[i] >= 0 {
 		return 0
 	}
-	if p := l.Propensity[i]; p != l.last[0] { // many logs have few propensities
-		l.last = [2]float64{p, -math.Log(p)}
-	}
-	return l.last[1]
+	return -math.Log(l.Propensity[i])
 }
 
 // enough returns how many nats n rows must have, so that no two stretches of them are alike by chance, with

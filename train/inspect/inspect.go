@@ -165,8 +165,7 @@ type log struct {
 	ids       bool     // rows have ids
 	twice     int      // rows that repeat one
 
-	why  string     // see Partial
-	last [2]float64 // a propensity, and its −log, see said
+	why string // see Partial
 }
 
 // finding returns the finding of a check.

@@ -44,20 +44,8 @@ func (l *log) commonest() (common float64, most int, exact bool) {
 			return 0, l.n - manyRewards, false
 		}
 	} else {
-		low, high, lows, highs := slices.Min(l.Cost), slices.Max(l.Cost), 0, 0 // most logs have no others
 		for _, c := range l.Cost {
-			switch c {
-			case low:
-				lows++
-			case high:
-				highs++
-			default:
-				count[math.Float64bits(c+0)]++
-			}
-		}
-		count[math.Float64bits(low+0)] += lows
-		if high > low {
-			count[math.Float64bits(high+0)] = highs
+			count[math.Float64bits(c+0)]++
 		}
 		if l.summary != nil {
 			some := map[uint64]int{} // of more than manyRewards

@@ -129,9 +129,7 @@ func (s system) dual(mean []float64, at func(f int) []float64) error {
 		}
 		theta := at(f)
 		for c, j := range keep {
-			for e, v := range phi[j*d : j*d+d] {
-				theta[e] += alpha.At(c, 0) * v
-			}
+			floats.AddScaled(theta, alpha.At(c, 0), phi[j*d:j*d+d])
 		}
 	}
 	return nil
