@@ -118,7 +118,10 @@ func (l *Log) estimate(ctx context.Context) error {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		models[half(i)].propensities(i, pi)
+		ids, values := l.context(i)
+		m := models[half(i)]
+		m.x.Scores(pi, m.w, ids, values)
+		kernel.Softmax(pi, pi, k)
 		for a, p := range pi {
 			pi[a] = p*(1-leastGuess) + leastGuess/float64(k)
 		}
@@ -199,10 +202,8 @@ func (c *calibration) estimates() *Estimates {
 
 // logistic is a model of the action on values times scale, and an intercept: W is [K×(names+1)].
 type logistic struct {
-	log    *Log
-	x      regress.Sparse
-	w      []float64
-	scores []float64
+	x regress.Sparse
+	w []float64
 }
 
 // regress fits a model on rows.
@@ -220,21 +221,13 @@ func (l *Log) regress(ctx context.Context, rows []int) (*logistic, error) {
 			scale[id] = min(1/s, math.MaxFloat64)
 		}
 	}
-	m := &logistic{log: l, scores: make([]float64, len(l.Actions))}
-	m.x = regress.Sparse{N: len(rows), Scale: scale, Row: func(i int) ([]uint32, []float64) {
+	m := &logistic{x: regress.Sparse{N: len(rows), Scale: scale, Row: func(i int) ([]uint32, []float64) {
 		return l.context(rows[i])
-	}}
+	}}}
 	var err error
 	m.w, err = regress.Multinomial(ctx, &m.x, class, len(l.Actions), regress.Options{Penalties: []float64{1}})
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%s: propensities cannot be estimated: %w", l.path, err)
 	}
 	return m, err
-}
-
-// propensities writes π̂(·|x_i).
-func (m *logistic) propensities(i int, dst []float64) {
-	ids, values := m.log.context(i)
-	m.x.Scores(m.scores, m.w, ids, values)
-	kernel.Softmax(dst, m.scores, len(m.scores))
 }

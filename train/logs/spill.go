@@ -27,8 +27,8 @@ func (t *texts) sections(in *blob, all *[]string) []section {
 	text := of(&t.text, &in.text)
 	return []section{of(&t.ends, &in.ends), {text.spill, func(b []byte) bool {
 		ok := text.take(b) && in.sound()
-		if ok && all != nil {
-			*all = in.all()
+		for i := 0; ok && all != nil && i < len(in.ends); i++ {
+			*all = append(*all, in.at(i))
 		}
 		return ok
 	}}}

@@ -228,15 +228,6 @@ func (b blob) at(i int) string {
 	return string(b.text[lo:b.ends[i]])
 }
 
-// all are the strings; nil if there are none.
-func (b blob) all() []string {
-	var s []string
-	for i := range b.ends {
-		s = append(s, b.at(i))
-	}
-	return s
-}
-
 const (
 	releaseBytes = 32 << 20 // bytes of a log that are passed before its pages are given back
 	near         = 64       // rows ahead that the system is likely to have mapped with the last

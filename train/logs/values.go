@@ -136,19 +136,15 @@ func (g *bag) add() {
 // [Log.ContextHashes].
 type sums struct{ content, context uint64 }
 
-func (s *sums) add(name uint64, v float64) {
-	bits := math.Float64bits(v)
-	s.content += mix(name + mix(bits))
-	s.context += contextHash(name, bits)
-}
-
 // content hashes the row.
 func (g *bag) content() (sum sums) {
 	if g.summed {
 		return g.sum
 	}
-	for i, name := range g.ids {
-		sum.add(g.nameHash[name], g.vals[i])
+	for i, id := range g.ids {
+		name, bits := g.nameHash[id], math.Float64bits(g.vals[i])
+		sum.content += mix(name + mix(bits))
+		sum.context += contextHash(name, bits)
 	}
 	return sum
 }
