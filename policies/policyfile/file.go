@@ -296,7 +296,6 @@ func (f *File) needs() (version int, what string) {
 	return 3, ""
 }
 
-// has reports that some layer is so.
 func (f *File) has(so func(l *features.Layer) bool) bool {
 	return slices.ContainsFunc(f.Components, func(c Component) bool {
 		return slices.ContainsFunc(c.Layers, func(l features.Layer) bool { return so(&l) })
@@ -523,9 +522,6 @@ func (m Matrix) check(name string, k, d int) error {
 	}
 	return nil
 }
-
-// flat gives the rows one after another.
-func (m Matrix) flat() []float64 { return slices.Concat(m...) }
 
 // Read reads a policy file, or says why it is refused: cut off, altered, of
 // another version, with numbers missing or not finite.

@@ -75,7 +75,7 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 	wide, deep, net := 0, 0, 0
 	for i := range f.Components {
 		c := &f.Components[i]
-		q := part{Component: c, family: f.Family(c), net: features.NewNet(c.Layers), mu: c.Weights.flat()}
+		q := part{Component: c, family: f.Family(c), net: features.NewNet(c.Layers), mu: slices.Concat(c.Weights...)}
 		if len(f.Components) > 1 {
 			for _, name := range c.Encoder.Names {
 				q.place = append(q.place, p.inputs.Feature(name))

@@ -76,7 +76,6 @@ func (t *Tree) sqlDensity(s step) string {
 	return number(s.p / t.Numbers.Width(s.action))
 }
 
-// leaves visits the leaves.
 func (n *Node) leaves(visit func(*Node)) {
 	if n.Yes == nil {
 		visit(n)

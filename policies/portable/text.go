@@ -45,12 +45,6 @@ func (t *Tree) Write(w io.Writer, format, draw string) error {
 // number is the shortest decimal that is read back as v.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// rounded is v by so many digits.
-func rounded(v float64, digits int) float64 {
-	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
-	return r
-}
-
 // name is a name for people: quoted where it could be taken for something else.
 func name(s string) string {
 	if q := strconv.Quote(s); strings.ContainsAny(s, " ,:\"'()") || len(q) != len(s)+2 || s == "" {

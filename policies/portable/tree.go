@@ -10,6 +10,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"opl/graph/kernel"
@@ -230,7 +231,8 @@ func (b *builder) split(e *features.Encoder, j int, cut float64, known facts, le
 func fewest(e *features.Encoder, j int, cut float64) float64 {
 	high := e.AtMost(j, cut)
 	for digits := 1; digits < 17 && !math.IsInf(high, 0); digits++ {
-		if v := rounded(high, digits); v <= high && e.Number(j, v) == e.Number(j, high) {
+		v, _ := strconv.ParseFloat(strconv.FormatFloat(high, 'g', digits, 64), 64)
+		if v <= high && e.Number(j, v) == e.Number(j, high) {
 			return v
 		}
 	}

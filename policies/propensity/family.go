@@ -120,12 +120,10 @@ func (SoftmaxPosterior) Noisy() bool        { return true }
 
 // At writes softmax(scores + scale·eps) to dst.
 func (SoftmaxPosterior) At(dst, scores []float64, scale float64, eps []float64) {
-	var buf [64]float64
-	z := append(buf[:0], scores...)
-	for a := range z {
-		z[a] += scale * eps[a]
+	for a, s := range scores {
+		dst[a] = s + scale*eps[a]
 	}
-	kernel.Softmax(dst, z, len(z))
+	kernel.Softmax(dst, dst, len(dst))
 }
 
 // AtExps is At for S draws that many contexts share, given as exps = exp(scale·eps) [K×S], each in [e⁻³⁰⁰, e³⁰⁰]: draw

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"opl/policies/features"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
@@ -168,7 +167,7 @@ func (e *Explanation) unlike() {
 			case v != v || v == 0 && is:
 			case is && known[column] && inputs.Feature(name) < 0:
 				strange[kind{column, "a category that the policy does not know"}] = true
-			case !is && j >= 0 && isFar(encoder, j, v):
+			case !is && j >= 0 && encoder.Center != nil && !encoder.Unit && math.Abs(encoder.Number(j, v)) > far:
 				strange[kind{name, fmt.Sprintf("more than %d standard deviations from the mean", far)}] = true
 			}
 		}
@@ -187,8 +186,4 @@ func (e *Explanation) unlike() {
 	slices.SortFunc(e.Unlike.Columns, func(a, b UnlikeColumns) int {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Name, b.Name), cmp.Compare(a.What, b.What))
 	})
-}
-
-func isFar(e *features.Encoder, j int, v float64) bool {
-	return e.Center != nil && !e.Unit && math.Abs(e.Number(j, v)) > far
 }

@@ -28,17 +28,10 @@ type scale struct{ mean, over float64 }
 
 // standard returns a value in units of its sd, at most 5 of them.
 func (s scale) standard(v float64) float64 {
-	if v = (v - s.mean) * s.over; math.Abs(v) <= 5 {
-		return v
-	}
-	return beyond(v)
-}
-
-func beyond(v float64) float64 {
-	if v != v {
+	if v = (v - s.mean) * s.over; v != v {
 		return 0
 	}
-	return math.Copysign(5, v)
+	return max(-5, min(v, 5))
 }
 
 // reader reads the features of contexts that vary most for their largest value, in the order of the log.
