@@ -82,7 +82,6 @@ func visible(text string) string {
 	return b.String()
 }
 
-// terminal returns the terminal that out writes to, or nil.
 func terminal(out io.Writer) *os.File {
 	if f := table.File(out); f != nil && term.IsTerminal(int(f.Fd())) {
 		return f

@@ -41,7 +41,6 @@ type document struct {
 // common is the annotation of a command that lists the flags that --help shows.
 const common = "common flags"
 
-// page returns the text of a document.
 func page(name string) string {
 	text, err := documents.ReadFile("help/" + name + ".txt")
 	if err != nil {

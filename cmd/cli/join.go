@@ -250,7 +250,6 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Second)
 }
 
-// options are those of the join.
 func (f *joinFlags) options() (join.Options, error) {
 	if err := f.values(); err != nil {
 		return join.Options{}, err

@@ -36,7 +36,6 @@ func (f *problemFlags) add(fl *pflag.FlagSet, datasets []string) {
 	addCount(fl, &f.jobs, "jobs", runtime.GOMAXPROCS(0))
 }
 
-// list returns the seeds.
 func (f problemFlags) list() []uint64 {
 	seeds := make([]uint64, f.seeds)
 	for i := range seeds {

@@ -43,7 +43,6 @@ var (
 		propensityDrift, actionDrift}
 )
 
-// finding is one of the check.
 func (c check) finding(measured string, numbers ...Number) Finding {
 	return Finding{Check: c.name, About: c.about, Measured: measured, Numbers: numbers}
 }

@@ -168,7 +168,6 @@ type log struct {
 	why string // see Partial
 }
 
-// finding returns the finding of a check.
 func (l *log) finding(check string) (f Finding, is bool) {
 	return Report{Findings: l.found}.Finding(check)
 }

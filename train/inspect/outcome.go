@@ -155,7 +155,6 @@ func (o *outcomeTest) knowsAction() {
 // drawn is how often an action was taken, and would be by the propensities; n rows took it, if only theirs are known.
 type drawn struct{ n, got, want, variance float64 }
 
-// add adds what has a weight.
 func (d *drawn) add(o drawn, weight float64) {
 	if weight > 0 {
 		d.n += o.n

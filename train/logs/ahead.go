@@ -429,7 +429,6 @@ func (a *rowsAhead) fill(k *rowBlock) {
 	k.text = k.text[:last]
 }
 
-// read reads the rows of a block.
 func (k *rowBlock) read(w *wide, r lineReader, others int) {
 	k.rows, k.numbers, k.cells, k.sums, k.lists = k.rows[:0], k.numbers[:0], k.cells[:0], k.sums[:0], k.lists[:0]
 	sound := checkText(k.text) == nil

@@ -180,7 +180,6 @@ func (k *rowBlock) columns(w *wide, leaves []*leaf, cells []parquetCell, n int, 
 	})
 }
 
-// row returns the values of row i.
 func (v *leafValues) row(i int) []parquet.Value {
 	from := 0
 	if i > 0 {

@@ -335,7 +335,6 @@ func (c *pageChunk) unpack(h *logical.PageHeader, text []byte, n int64) error {
 
 var errLonger = errors.New("more bytes than the page claims")
 
-// fill reads all of r.
 func fill(r io.Reader, to []byte) (int, error) {
 	n, err := io.ReadFull(r, to)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {

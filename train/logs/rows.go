@@ -106,7 +106,6 @@ func (r *Rows) Fields() (names []string) {
 // Has reports whether the row has a field, be it empty.
 func (r *Rows) Has(name string) bool { return r.find(name) != nil }
 
-// find returns a field, nil if the row has none of the name.
 func (r *Rows) find(name string) *field {
 	own, named := r.b.before[name]
 	i, ok := r.b.table.index[own]

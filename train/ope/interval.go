@@ -77,7 +77,6 @@ func (q quantity) less(other quantity) quantity {
 	return out
 }
 
-// interval is that of a quantity.
 func (t *sample) interval(q quantity) Interval {
 	low, high := t.method.of(t, q)
 	return Interval{q.Value.Value, t.se(q.Influence), low, high}

@@ -566,7 +566,6 @@ func (j *joining) check() error {
 	return wrong
 }
 
-// take joins a decision.
 func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 	if j.From.IsZero() || d.Time.Before(j.From) {
 		j.From = d.Time

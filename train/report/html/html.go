@@ -185,7 +185,6 @@ func (p Page) Write(w io.Writer) error {
 	return err
 }
 
-// some is a table if it has rows.
 func some(t Table) *Table {
 	if len(t.Rows) == 0 {
 		return nil

@@ -93,7 +93,6 @@ func (d document) outcomes(level string, policies []ope.Policy) error {
 	return nil
 }
 
-// interval is a value ± half of its interval.
 func interval(i ope.Interval) string {
 	return around(plain, i.Value, (i.High-i.Low)/2)
 }

@@ -107,7 +107,6 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 // unproven says why nothing is guaranteed.
 func unproven(l *pipeline.Learned) html.Fact { return fact("guaranteed", "nothing: %s", l.Unproven) }
 
-// warnings are those of the training.
 func warnings(l *pipeline.Learned) (facts []html.Fact) {
 	for _, s := range l.Training.Warnings {
 		facts = append(facts, fact("warning", "%s", s))
