@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"hash/maphash"
 	"io"
@@ -55,11 +56,7 @@ func (a *answers) sum(context, set, group []byte) uint64 {
 func (a *answers) find(id string, sum uint64) (g *given, mine, same bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	g = a.now[id]
-	if g == nil {
-		g = a.before[id]
-	}
-	if g != nil {
+	if g = cmp.Or(a.now[id], a.before[id]); g != nil {
 		return g, false, g.asked == sum
 	}
 	g = &given{asked: sum, done: make(chan struct{})}

@@ -146,11 +146,7 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 		x.Row64(log.Context(i), scratch)
 		f := int(fold[i])
 		for a := range dst[:k] {
-			score := 0.0
-			for c, v := range theta[(f*k+a)*d : (f*k+a+1)*d] {
-				score += v * scratch[c]
-			}
-			dst[a] = link(mean[f], score)
+			dst[a] = link(mean[f], features.Dot(theta[(f*k+a)*d:(f*k+a+1)*d], scratch))
 		}
 	}, nil
 }
@@ -158,9 +154,7 @@ func crossFit(log *logs.Log, o ModelOptions, link func(mean, score float64) floa
 // begin encodes the log, weighs its rows, and deals them into folds.
 func (o *ModelOptions) begin(log *logs.Log) (*sample, []uint8, error) {
 	o.Folds, o.Penalty = cmp.Or(o.Folds, 5), cmp.Or(o.Penalty, 1)
-	if o.on == nil {
-		o.on = new(encoded)
-	}
+	o.on = cmp.Or(o.on, new(encoded))
 	if err := o.on.encode(log); err != nil {
 		return nil, nil, err
 	}

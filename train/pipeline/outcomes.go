@@ -23,10 +23,7 @@ const mostTrades = 8
 // traded returns the log with the reward (r + Σ_k λ_k r_k)/(1 + Σ_k λ_k) in place of r. r_k are the outcomes
 // that have a requirement, scaled to [0, 1] and better when larger. A missing outcome counts as the worst.
 func traded(log *logs.Log, outcomes []*logs.Beside, lambda []float64) *logs.Log {
-	cost, total := make([]float64, log.Len()), 1.
-	for _, l := range lambda {
-		total += l
-	}
+	cost, total := make([]float64, log.Len()), 1+floats.Sum(lambda)
 	for i, c := range log.Cost {
 		for k, b := range outcomes {
 			c += lambda[k] * b.Cost[i]

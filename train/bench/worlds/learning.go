@@ -161,7 +161,7 @@ func value(policy func([]float64, []features.Value) error, test []Visit, k int) 
 		if err := policy(pi, visit.Context); err != nil {
 			return 0, err
 		}
-		v += dot(pi, visit.Mean) / float64(len(test))
+		v += features.Dot(pi, visit.Mean) / float64(len(test))
 	}
 	return v, nil
 }

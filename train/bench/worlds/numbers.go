@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"opl/policies/features"
 	"opl/policies/numeric"
 	"opl/train/logs"
 )
@@ -93,7 +94,7 @@ func smooth(r *rand.Rand) func(*rand.Rand) Visit {
 	theta := normals(r, 3, .9)
 	return func(r *rand.Rand) Visit {
 		x := normals(r, 3, 1)
-		worth := .3 + .6*sigmoid(dot(theta, x))
+		worth := .3 + .6*sigmoid(features.Dot(theta, x))
 		mean := 12 + 6*sigmoid(x[0])
 		return Visit{Context: numbers(x...), Curve: &Curve{
 			Reward: func(a float64) float64 { u := a / 40; return min(1, 1.5*u*sigmoid((worth-u)/.08)) },

@@ -132,13 +132,6 @@ func normals(r *rand.Rand, n int, scale float64) []float64 {
 	return x
 }
 
-func dot(x, y []float64) (s float64) {
-	for j, v := range x {
-		s += v * y[j]
-	}
-	return s
-}
-
 // All lists the worlds.
 func All() []World {
 	return []World{
@@ -172,7 +165,7 @@ func sloped(k, d int, scale, level float64,
 			x, z := draw(r)
 			v := Visit{Context: numbers(x...), Logging: flat(k)}
 			for a := range theta {
-				v.Mean = append(v.Mean, sigmoid(dot(theta[a], z)+level))
+				v.Mean = append(v.Mean, sigmoid(features.Dot(theta[a], z)+level))
 			}
 			return v
 		}
@@ -254,7 +247,7 @@ func rules(r *rand.Rand) func(*rand.Rand) Visit {
 					m += .25
 				}
 			}
-			v.Mean, scores[a] = append(v.Mean, m), dot(stale[a], x)
+			v.Mean, scores[a] = append(v.Mean, m), features.Dot(stale[a], x)
 		}
 		v.Logging = softmax(scores, .2)
 		return v
@@ -271,7 +264,7 @@ func many(r *rand.Rand) func(*rand.Rand) Visit {
 		x := normals(r, 5, 1)
 		v := Visit{Context: numbers(x...), Logging: flat(30)}
 		for a := range theta {
-			v.Mean = append(v.Mean, sigmoid(dot(shared, x)+dot(theta[a], x)+level[a]-.4))
+			v.Mean = append(v.Mean, sigmoid(features.Dot(shared, x)+features.Dot(theta[a], x)+level[a]-.4))
 		}
 		return v
 	}
