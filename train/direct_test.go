@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"opl/policies"
 	"opl/policies/features"
 	"opl/policies/numeric"
 	"opl/train/logs"
@@ -518,5 +519,43 @@ func TestDirect_ManyActionsHaveTheirRegressions(t *testing.T) {
 	}
 	if got, line := worth(t, c, 4, k, reward), worth(t, alone, 4, k, reward); got < line+.1 {
 		t.Errorf("it is worth %.3f of .8, lines alone %.3f", got, line)
+	}
+}
+
+// Layers of tables must earn more beyond doubt; those that a user asked for compete by their bound.
+func TestLayersBeyondDoubt(t *testing.T) {
+	const d, k = 3, 3
+	log := tableLog(4000, d, k, 1, func(x []float64, a int) float64 { return 1 / (1 + math.Exp(-2*x[a])) })
+	direct := &Direct{may: func(name string) bool { return name == linearName }}
+	teach, judge := allRows(4000)[:3000], allRows(4000)[3000:]
+	good, err := direct.Learn(t.Context(), log, teach)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := Component{1, slices.Clone(good.Theta), good.In} // it plays the worst
+	floats.Scale(-1, bad.Theta)
+	of := func(layers int, first, second Component) float64 {
+		direct.Layers = layers
+		c := comparison{Recipe: Recipe{Direct: direct}, log: log, c: Config{Delta: .05},
+			all:    []candidate{{name: "direct", model: logisticModel}, {name: "layered", deep: true, late: true}},
+			policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: .05}, views: map[*Representation]*logs.Log{},
+			least: math.Inf(1)}
+		learned := [][]Component{{first}, {second}}
+		var risk float64
+		for at := range learned {
+			if risk, err = c.risk(learned, at, judge); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return risk
+	}
+	if r := of(1, good, good); r != 1 {
+		t.Errorf("layers that earn the same have risk %v, want 1", r)
+	}
+	if r := of(0, good, good); r > -.3 {
+		t.Errorf("layers that were asked for have risk %v", r)
+	}
+	if r := of(1, bad, good); r > -.3 {
+		t.Errorf("layers that earn more have risk %v", r)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"opl/objectives"
 	"opl/policies"
@@ -187,7 +188,8 @@ func gradientCandidates(ctx context.Context, log *logs.Log, c Config, penalty fl
 }
 
 // Layers learn from so many minibatches: enough for small logs, and no more than large ones
-// need. Trials take a third of the passes, and no more than trialSteps.
+// need. Trials take a third of the passes, and no more than trialSteps. Layers of tables that nobody asked for are
+// learned by as many passes as in their trial: more of them fit the noise.
 const (
 	leastSteps = 1_000
 	mostSteps  = 20_000
@@ -196,8 +198,9 @@ const (
 )
 
 // layeredCandidates learn c's representation along with scores, with epochs passes over the rows, a
-// third of them in trials.
-func layeredCandidates(ctx context.Context, log *logs.Log, c Config, rate float64, epochs int) (all []candidate) {
+// third of them in trials, or always.
+func layeredCandidates(ctx context.Context, log *logs.Log, c Config, rate float64, epochs int,
+	always bool) (all []candidate) {
 	c.Policy, c.Schedule, c.LearningRate, c.Weight, c.Epoch = policies.Softmax{}, Linear, rate, objectives.Weight{}, nil
 	c.Prior = policies.Prior{}
 	for i, l := range []learner{{likelihood, objectives.Likelihood(0)}, {"logistic", objectives.Logistic(0)}} {
@@ -207,7 +210,7 @@ func layeredCandidates(ctx context.Context, log *logs.Log, c Config, rate float6
 			passes := float64(len(rows)) / float64(cmp.Or(c.BatchSize, 128)) // steps of an epoch, about
 			c := c
 			c.Epochs = max(1, min(max(epochs, int(leastSteps/passes)), mostPasses, int(mostSteps/passes)))
-			if trial {
+			if trial || always {
 				c.Epochs = max(1, min((c.Epochs+2)/3, int(trialSteps/passes)))
 			}
 			c.stage, c.Objective = stage, l.objective
@@ -376,7 +379,7 @@ const likelihoodPenalty = 1e-7
 func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all []candidate) {
 	var layered []candidate
 	if c.Representation != nil && !(r.Direct != nil && log.Len() < r.Direct.Layers) {
-		layered = layeredCandidates(ctx, log, *c, r.LayerRate, (3*c.Epochs+3)/4)
+		layered = layeredCandidates(ctx, log, *c, r.LayerRate, (3*c.Epochs+3)/4, r.unasked())
 	}
 	c.Representation = nil
 	if r.Start == nil && slices.ContainsFunc(c.Prior.Mean, func(v float64) bool { return v != 0 }) {
@@ -427,6 +430,9 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	}
 	return all
 }
+
+// unasked reports that layers are a candidate of a table because it has many rows.
+func (r *Recipe) unasked() bool { return r.Direct != nil && r.Direct.Layers > 0 && r.Learners == nil }
 
 // trees are the candidates of [Recipe.Rules].
 func (r *Recipe) trees(ctx context.Context, log *logs.Log) (all []candidate) {
@@ -488,6 +494,7 @@ type comparison struct {
 	views  map[*Representation]*logs.Log
 	least  float64   // risk of those that are not late
 	logged []float64 // π(a_i|x_i) of the one that has it
+	earned []float64 // and what it earns in each row by the first model of the reward, doubly robust
 	curve  string    // of learning from larger samples, where it saturated
 }
 
@@ -501,7 +508,8 @@ func (t *comparison) view(in *Representation, rows []int) (*logs.Log, error) {
 }
 
 // risk is the upper bound on the risk of what candidate at learned; of one that is late, with the error of its
-// difference from the best before it, on small logs.
+// difference from the best before it, on small logs. Layers that nobody asked for come last but where they earn more
+// beyond doubt, by two standard errors of the doubly robust difference.
 func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, error) {
 	o, all := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}, t.all
 	for i, of := range all {
@@ -518,10 +526,16 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	if err != nil {
 		return 0, err
 	}
-	played := map[int]float64{} // π(a_i|x_i)
+	played, earned := map[int]float64{}, map[int]float64{} // π(a_i|x_i), and what is earned
+	rewards := make([]float64, t.log.MostOptions())
 	b, err := certify.Fixed(func(dst []float64, i int) error {
 		err := pi(dst, i)
-		played[i] = dst[t.log.Chosen(i)]
+		at := t.log.Chosen(i)
+		if played[i] = dst[at]; err == nil && t.unasked() && len(o.Models) > 0 {
+			r := rewards[:len(dst)]
+			o.Models[0].Predict(r, i)
+			earned[i] = floats.Dot(dst, r) - dst[at]*(t.log.Cost[i]+r[at])/t.log.Propensity[i]
+		}
 		return err
 	}, nil, t.log, rows, o)
 	if err != nil {
@@ -536,9 +550,9 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 		}
 		risk = math.Exp(smoothedRisk(last.Theta, on, rows))
 	}
-	logged := make([]float64, len(rows))
+	logged, earns := make([]float64, len(rows)), make([]float64, len(rows))
 	for i, row := range rows {
-		logged[i] = played[row]
+		logged[i], earns[i] = played[row], earned[row]
 	}
 	se := func() float64 {
 		_, se := riskDifference(logged, t.logged, t.log, rows)
@@ -548,13 +562,22 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	case all[at].simple > 0 && t.logged != nil && risk <= t.least+se():
 		return -1e3 + float64(all[at].simple), nil // before all others, which have risks from −1 on
 	case all[at].late && t.logged != nil && t.Direct != nil:
-		risk += se()
+		if risk += se(); all[at].deep && t.unasked() && !more(earns, t.earned) {
+			risk = 1
+		}
 	case all[at].late && t.logged != nil:
 		risk += se() / (1 + float64(len(rows))/1000)
 	case risk < t.least:
-		t.least, t.logged = risk, logged
+		t.least, t.logged, t.earned = risk, logged, earns
 	}
 	return risk, nil
+}
+
+// more reports that the mean of p is above that of q by more than two standard errors of the difference.
+func more(p, q []float64) bool {
+	d := floats.SubTo(make([]float64, len(p)), p, q)
+	mean, sd := stat.MeanStdDev(d, nil)
+	return mean > 2*stat.StdErr(sd, float64(len(d)))
 }
 
 // riskDifference is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and
