@@ -522,8 +522,8 @@ func TestDirect_ManyActionsHaveTheirRegressions(t *testing.T) {
 	}
 }
 
-// Layers of tables must earn more beyond doubt; those that a user asked for compete by their bound.
-func TestLayersBeyondDoubt(t *testing.T) {
+// What is late must, of large tables, earn more beyond doubt; what a user asked for competes by its bound.
+func TestBeyondDoubt(t *testing.T) {
 	const d, k = 3, 3
 	log := tableLog(4000, d, k, 1, func(x []float64, a int) float64 { return 1 / (1 + math.Exp(-2*x[a])) })
 	direct := &Direct{may: func(name string) bool { return name == linearName }}

@@ -431,7 +431,7 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	return all
 }
 
-// unasked reports that layers are a candidate of a table because it has many rows.
+// unasked reports that layers are a candidate of a table if it has enough rows.
 func (r *Recipe) unasked() bool { return r.Direct != nil && r.Direct.Layers > 0 && r.Learners == nil }
 
 // trees are the candidates of [Recipe.Rules].
@@ -508,8 +508,8 @@ func (t *comparison) view(in *Representation, rows []int) (*logs.Log, error) {
 }
 
 // risk is the upper bound on the risk of what candidate at learned; of one that is late, with the error of its
-// difference from the best before it, on small logs. Layers that nobody asked for come last but where they earn more
-// beyond doubt, by two standard errors of the doubly robust difference.
+// difference from the best before it, on small logs. Of a large table those that are late come last but where they earn
+// more beyond doubt, by two standard errors of the doubly robust difference.
 func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, error) {
 	o, all := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}, t.all
 	for i, of := range all {
@@ -562,7 +562,7 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	case all[at].simple > 0 && t.logged != nil && risk <= t.least+se():
 		return -1e3 + float64(all[at].simple), nil // before all others, which have risks from −1 on
 	case all[at].late && t.logged != nil && t.Direct != nil:
-		if risk += se(); all[at].deep && t.unasked() && !more(earns, t.earned) {
+		if risk += se(); t.unasked() && t.log.Len() >= t.Direct.Layers && !more(earns, t.earned) {
 			risk = 1
 		}
 	case all[at].late && t.logged != nil:
