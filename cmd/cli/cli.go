@@ -123,6 +123,12 @@ func rootCommand(lib library.Library) *cobra.Command {
 	}
 	cobra.EnableCommandSorting = false
 	root.PersistentFlags().Bool("quiet", false, "only errors on stderr: neither progress nor remarks")
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "intervals" { // what bins were called
+			name = "bins"
+		}
+		return pflag.NormalizedName(name)
+	})
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		if err := valuesOf(c); err != nil {
 			return err
