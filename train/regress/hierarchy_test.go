@@ -292,3 +292,26 @@ func TestHierarchy_CodesAreColumns(t *testing.T) {
 		t.Error("a code that is missing was accepted")
 	}
 }
+
+// A step up is lengthened to Fisher's, a step down is MacKay's.
+func TestStepsOfScales(t *testing.T) {
+	const m, groups = 40, 10
+	h := &Hierarchy{X: Matrix{Width: m}, Groups: groups, Stratum: make([]int, m), Family: make([]int, m)}
+	step := func(square float64) float64 { // θ²/σ² of each coefficient, of which γ is .2
+		scales, squares, variances := make([]float64, m), make([]float64, m), make([]float64, m)
+		for j := range scales {
+			scales[j], squares[j], variances[j] = .5, square*.25*groups, .8*.25*groups
+		}
+		h.update(scales, squares, variances, groups)
+		return math.Log(scales[0] / .5)
+	}
+	mackay := func(square float64) float64 {
+		return math.Log((square*m*groups+borrowed)/(.2*m*groups+borrowed)) / 2
+	}
+	if up := step(.22); up < 3*mackay(.22) {
+		t.Errorf("a step up of %.3v, MacKay's is %.3v", up, mackay(.22))
+	}
+	if down := step(.18); math.Abs(down-mackay(.18)) > 1e-12 {
+		t.Errorf("a step down of %.3v, MacKay's is %.3v", down, mackay(.18))
+	}
+}
