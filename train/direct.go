@@ -105,6 +105,7 @@ const (
 	knots         = 20  // of a number, at most, in pieces
 	leastCodes    = 9   // values of a number that may be a code; pieces tell fewer apart
 	mostCodes     = 60  // of them, each of ten rows on average
+	mostTimes     = 200 // of them, such as the hours of a week, where all other values leave room
 	mostIndicated = 256 // of all values of such numbers
 )
 
@@ -757,13 +758,15 @@ func (t *table) apply(layers []features.Layer, d int, rows []int, give func(i in
 func pieces(t *table, rows []int) ([]features.Layer, []int) {
 	p, strata := &features.Pieces{In: t.x.Width}, t.strata()
 	codes, own := &features.Forest{In: t.x.Width}, []int{}
+	some, many := map[int32][]float64{}, map[int32][]float64{} // values of numbers, to indicate
+	count := 0
 	for _, j := range t.numbers {
 		x := t.column(j, rows, max(1, len(rows)/10_000))
 		slices.Sort(x)
-		many := min(knots, max(4, len(rows)/knots))
+		parts := min(knots, max(4, len(rows)/knots))
 		var at []float64
-		for b := range many + 1 {
-			v := stat.Quantile(float64(b)/float64(many), stat.Empirical, x, nil)
+		for b := range parts + 1 {
+			v := stat.Quantile(float64(b)/float64(parts), stat.Empirical, x, nil)
 			if len(at) == 0 || v > at[len(at)-1] {
 				at = append(at, v)
 			}
@@ -774,15 +777,24 @@ func pieces(t *table, rows []int) ([]features.Layer, []int) {
 				strata = append(strata, t.x.Width+int(j))
 			}
 		}
-		if x = slices.Compact(x); len(x) >= leastCodes && len(x) <= min(mostCodes, len(rows)/10) {
-			indicate(codes, j, x)
-			for range x {
-				own = append(own, 2*t.x.Width+int(j))
+		switch x = slices.Compact(x); {
+		case len(x) < leastCodes || len(x) > min(mostTimes, len(rows)/10):
+		case len(x) > mostCodes:
+			many[j] = x
+		default:
+			some[j], count = x, count+len(x)
+		}
+	}
+	for _, of := range []map[int32][]float64{some, many} {
+		for _, j := range t.numbers {
+			if x := of[j]; count <= mostIndicated && len(own)+len(x) <= mostIndicated {
+				indicate(codes, j, x)
+				own = append(own, slices.Repeat([]int{2*t.x.Width + int(j)}, len(x))...)
 			}
 		}
 	}
 	first := features.Layer{Pieces: p}
-	if len(own) > 0 && len(own) <= mostIndicated {
+	if len(own) > 0 {
 		first = features.Layer{Branches: &features.Branches{In: t.x.Width,
 			Chains: [][]features.Layer{{first}, {{Trees: codes}}}}}
 		strata = append(strata, own...)

@@ -559,3 +559,27 @@ func TestBeyondDoubt(t *testing.T) {
 		t.Errorf("layers that earn more have risk %v", r)
 	}
 }
+
+// Numbers of up to 200 values have an indicator of each, where those of fewer leave room.
+func TestIndicatedTimes(t *testing.T) {
+	for _, c := range []struct{ values, columns, want int }{{168, 1, 168}, {168, 2, 168}, {40, 2, 80}, {40, 7, 0}, {201, 1, 0}} {
+		rows := allRows(4000)
+		tab := &table{x: regress.Matrix{Width: c.columns, Data: make([]float64, 4000*c.columns)}}
+		for j := range c.columns {
+			tab.numbers = append(tab.numbers, int32(j))
+			for i := range rows {
+				tab.x.Data[i*c.columns+j] = float64((i + j) % c.values)
+			}
+		}
+		_, strata := pieces(tab, rows)
+		got := 0
+		for _, s := range strata {
+			if s >= 2*c.columns {
+				got++
+			}
+		}
+		if got != c.want {
+			t.Errorf("%d columns of %d values: %d indicators, want %d", c.columns, c.values, got, c.want)
+		}
+	}
+}
