@@ -105,7 +105,7 @@ const (
 	knots         = 20  // of a number, at most, in pieces
 	leastCodes    = 9   // values of a number that may be a code; pieces tell fewer apart
 	mostCodes     = 60  // of them, each of ten rows on average
-	mostTimes     = 200 // of them, such as the hours of a week, where all other values leave room
+	mostTimes     = 200 // of a number such as the hour of the week, where numbers of fewer leave room
 	mostIndicated = 256 // of all values of such numbers
 )
 

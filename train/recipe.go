@@ -379,7 +379,7 @@ const likelihoodPenalty = 1e-7
 func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all []candidate) {
 	var layered []candidate
 	if c.Representation != nil && !(r.Direct != nil && log.Len() < r.Direct.Layers) {
-		layered = layeredCandidates(ctx, log, *c, r.LayerRate, (3*c.Epochs+3)/4, r.unasked())
+		layered = layeredCandidates(ctx, log, *c, r.LayerRate, (3*c.Epochs+3)/4, r.large(log))
 	}
 	c.Representation = nil
 	if r.Start == nil && slices.ContainsFunc(c.Prior.Mean, func(v float64) bool { return v != 0 }) {
@@ -431,8 +431,10 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	return all
 }
 
-// unasked reports that layers are a candidate of a table if it has enough rows.
-func (r *Recipe) unasked() bool { return r.Direct != nil && r.Direct.Layers > 0 && r.Learners == nil }
+// large reports that a table has enough rows for layers to be a candidate that nobody asked for.
+func (r *Recipe) large(log *logs.Log) bool {
+	return r.Direct != nil && r.Direct.Layers > 0 && log.Len() >= r.Direct.Layers && r.Learners == nil
+}
 
 // trees are the candidates of [Recipe.Rules].
 func (r *Recipe) trees(ctx context.Context, log *logs.Log) (all []candidate) {
@@ -508,8 +510,8 @@ func (t *comparison) view(in *Representation, rows []int) (*logs.Log, error) {
 }
 
 // risk is the upper bound on the risk of what candidate at learned; of one that is late, with the error of its
-// difference from the best before it, on small logs. Of a large table those that are late come last but where they earn
-// more beyond doubt, by two standard errors of the doubly robust difference.
+// difference from the best before it, on small logs. Of a large table a late one comes last unless it earns more than
+// that by two standard errors of the doubly robust difference.
 func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, error) {
 	o, all := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}, t.all
 	for i, of := range all {
@@ -531,7 +533,7 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	b, err := certify.Fixed(func(dst []float64, i int) error {
 		err := pi(dst, i)
 		at := t.log.Chosen(i)
-		if played[i] = dst[at]; err == nil && t.unasked() && len(o.Models) > 0 {
+		if played[i] = dst[at]; err == nil && t.large(t.log) {
 			r := rewards[:len(dst)]
 			o.Models[0].Predict(r, i)
 			earned[i] = floats.Dot(dst, r) - dst[at]*(t.log.Cost[i]+r[at])/t.log.Propensity[i]
@@ -562,7 +564,7 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	case all[at].simple > 0 && t.logged != nil && risk <= t.least+se():
 		return -1e3 + float64(all[at].simple), nil // before all others, which have risks from −1 on
 	case all[at].late && t.logged != nil && t.Direct != nil:
-		if risk += se(); t.unasked() && t.log.Len() >= t.Direct.Layers && !more(earns, t.earned) {
+		if risk += se(); t.large(t.log) && !more(earns, t.earned) {
 			risk = 1
 		}
 	case all[at].late && t.logged != nil:
