@@ -131,6 +131,12 @@ func (o Options) check() (Options, error) {
 	return o, o.contrast().check()
 }
 
+// LoggedOnly reports that X can have no model on the rows of a log: π₀ is known of the logged action alone. That of the
+// other of two actions is 1 less it only if Γ = 1, at every look.
+func (o Options) LoggedOnly(log Log) bool {
+	return log.LoggedOnly() || log.Paired() && (o.Gamma > 1 || o.AnyTime)
+}
+
 // Policy writes π(·|x_i), of the actions that the row offers, to dst for row i of a log.
 type Policy = func(dst []float64, i int) error
 

@@ -10,6 +10,7 @@ type Log interface {
 	// another (a negative number: none; nil: no row depends on another).
 	Columns() (cost, propensity []float64, cluster []int32)
 	LoggedOnly() bool      // π₀ is known of the logged action alone
+	Paired() bool          // π₀ of the other of two actions is 1 less that of the logged one
 	Choosing() bool        // rows offer sets of actions, or actions have features
 	Options(row int) int   // how many actions the row offers
 	MostOptions() int      // the largest of these numbers

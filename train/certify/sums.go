@@ -99,7 +99,7 @@ func newSums(log Log, rows []int, o Options) *sums {
 	switch {
 	case len(o.Models) == 0:
 		s.missing = append(s.missing, "dr: no model of the reward was given")
-	case log.LoggedOnly() && !o.AnyTime:
+	case o.LoggedOnly(log) && !o.AnyTime:
 		s.missing = append(s.missing, noPropensities)
 	default: // at any time the shares of the kinds stay, whatever rows come: see row
 		for _, m := range o.Models {
@@ -134,7 +134,7 @@ func (s *sums) add(other *sums) {
 
 // plain counts the rows whose X has no model in it, whatever the kind: their log lacks propensities.
 func (s *sums) plain() int {
-	if s.log != nil && s.log.LoggedOnly() {
+	if s.log != nil && s.o.LoggedOnly(s.log) {
 		return len(s.rows) + s.pooled.plain
 	}
 	return s.pooled.plain
@@ -398,7 +398,7 @@ func (s *sums) played(pi Policy, logged []float64, rows []int, one []float64) (a
 	err error) {
 	all, w = make([][]float64, len(rows)), make([]float64, len(rows))
 	buffer := []float64(nil)
-	if len(s.kinds) > 1 && !s.log.LoggedOnly() { // see row
+	if len(s.kinds) > 1 && !s.o.LoggedOnly(s.log) { // see row
 		n := 0
 		for _, r := range rows {
 			n += s.log.Options(r)

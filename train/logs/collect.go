@@ -75,7 +75,11 @@ func (b *builder) collect(ctx context.Context, from *collected, log func(names [
 		return nil, err
 	}
 	b.Notes = nil // of actions and columns that the caller gave
-	return log(names)
+	l, err := log(names)
+	if err == nil {
+		l.pair()
+	}
+	return l, err
 }
 
 // alike reports that all weights are w.

@@ -113,7 +113,7 @@ func (l *Log) Row(i int) int {
 }
 
 // Decision reads row i into d, whose slices it uses again. Propensities is shared
-// with the log.
+// with the log, and nil if it is [Log.Paired].
 func (l *Log) Decision(i int, d *Decision) {
 	ids, values := l.Values(i)
 	x := slices.Grow(d.Context[:0], len(ids))
@@ -125,8 +125,11 @@ func (l *Log) Decision(i int, d *Decision) {
 		outcomes = append(outcomes, at(o.Values, i, math.NaN()))
 	}
 	*d = Decision{Context: x, Outcomes: outcomes, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i),
-		Cost: l.Cost[i], Propensity: at(l.Propensity, i, 0), Propensities: l.Pi0(i), Weight: at(l.Weight, i, 1),
+		Cost: l.Cost[i], Propensity: at(l.Propensity, i, 0), Weight: at(l.Weight, i, 1),
 		Catalogue: l.Among, Row: l.Row(i)}
+	if !l.paired {
+		d.Propensities = l.Pi0(i)
+	}
 	if l.HasIDs() {
 		d.ID = l.texts.at(l.Context(i))
 	}

@@ -123,14 +123,8 @@ type sample struct {
 }
 
 func (j *Judge) sample(rows []int) sample {
-	n := j.log.Len()
-	s := sample{Judge: j, rows: rows, logged: make([]float64, n)}
-	if j.log.LoggedOnly() {
-		s.missing = make([]float64, n)
-	} else {
-		s.spread = make([]float64, n)
-	}
-	return s
+	of := func() []float64 { return make([]float64, j.log.Len()) }
+	return sample{Judge: j, rows: rows, logged: of(), spread: of(), missing: of()}
 }
 
 // noting is pi that notes what a sample has.
@@ -152,9 +146,6 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 			}
 		default: // all actions, in their order
 			s.missing[i] = floats.Dot(dst[:log.Options(i)], rare)
-		}
-		if s.spread == nil {
-			return err
 		}
 		s.spread[i] = 0
 		for a, p0 := range log.Pi0(i) {

@@ -262,7 +262,7 @@ func (t trial) with(p certify.PoolLog, s sample, b *logs.Beside) (certify.PoolLo
 	log := *p.Log.(*logs.Log)
 	log.Cost = b.Cost
 	p.Log, p.Models = &log, nil
-	if !t.learns || log.LoggedOnly() || len(p.Rows) == 0 {
+	if !t.learns || t.options.LoggedOnly(&log) || len(p.Rows) == 0 {
 		return p, nil
 	}
 	m, err := online.Learn(&log, p.Rows, t.options.Clusters, s.logged)

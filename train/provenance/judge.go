@@ -310,7 +310,7 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 		return nil, err
 	}
 	o = j.options(o)
-	if pi != nil && !j.log.LoggedOnly() && !o.AnyTime && j.log.Lists == nil {
+	if pi != nil && !o.LoggedOnly(j.log) && !o.AnyTime && j.log.Lists == nil {
 		m, err := online.Learn(j.log, rows, o.Clusters, logged)
 		if err != nil {
 			return nil, err
@@ -433,7 +433,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		return cert.decide(t, o.Requirements, err)
 	}
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
-		if c.on.Relation == Fresh && !c.log.LoggedOnly() && j.log.Lists == nil {
+		if c.on.Relation == Fresh && !options.LoggedOnly(c.log) && j.log.Lists == nil {
 			pi, err := logged(c.plays, c.log, rows, options.Threads)
 			if err != nil {
 				return nil, err
@@ -533,7 +533,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 		out.log, err = named(out.log, f)
 	}
 	if err == nil && (len(f.RewardModels) > 0 || slices.Contains(out.chosen, true)) {
-		lazily := j.log.LoggedOnly() // models of the reward are not asked there
+		lazily := out.log.LoggedOnly() // models of the reward are not asked there
 		if out.view, err = through(c, j.log, nil, lazily); err == nil {
 			out.view, err = named(out.view, f)
 		}
