@@ -297,7 +297,7 @@ func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (costEstimate, 
 	if s.o.AnyTime {
 		e.clip = max(e.clip, propensity.Rounded)
 	}
-	if m != nil && e.pi0 != nil { // else the row's X is that of ls, which is one of dr with r̂ = 0
+	if m != nil && !s.o.LoggedOnly(s.log) { // else the row's X is that of ls, which is one of dr with r̂ = 0
 		scratch = scratch[:len(e.pi0)]
 		e.model = scratch
 		if m.Of != nil && pi != nil {

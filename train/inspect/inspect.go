@@ -89,7 +89,7 @@ type Report struct {
 	Rows     int      `json:"rows"`            // of the log
 	Lists    int      `json:"lists,omitempty"` // whose slots are the rows; 0: rows are decisions of their own
 	K        int      `json:"actions"`         // actions
-	Known    string   `json:"known"`           // none, joint (of lists), logged, paired, see [logs.Log.Paired], all or estimated
+	Known    string   `json:"known"`           // none, joint (of lists), logged, derived, see [logs.Log.Derived], all or estimated
 	// factor that propensities may be off by: as given, or more where betting refutes it
 	Gamma float64 `json:"gamma"`
 	// what rewards can be, in the log's units, which are those of all that is said of them here
@@ -254,8 +254,8 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 	switch {
 	case in.Estimated:
 		r.Known = "estimated"
-	case in.Paired():
-		r.Known = "paired"
+	case in.Derived():
+		r.Known = "derived"
 	case in.Propensities != nil:
 		r.Known = "all"
 	case in.Propensity != nil:
@@ -264,6 +264,9 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 		r.Known = "joint"
 	}
 	l := &log{Log: *in, n: in.Len(), k: in.K(), gamma: gamma, units: in.Units(), report: &r, summary: on}
+	if in.Derived() { // tests of what was logged see a third action that was drawn, too
+		l.Propensities = nil
+	}
 	l.ids = in.Keys != nil && (in.HasIDs() || in.Path() == "" && in.Names() == nil)
 	r.RewardMin, r.RewardMax = l.units.Low, l.units.High
 	l.timeline()

@@ -68,7 +68,7 @@ func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 	low, high := in.RewardRange()
 	p := &Partial{Shard: shard, Actions: in.Actions, Columns: map[string]bool{}, Complete: l.complete,
 		Within: l.gamma, Summary: l.summary}
-	p.Has = present{in.Propensities != nil, in.Propensity != nil, in.Time != nil, l.ids, in.Group != nil,
+	p.Has = present{l.Propensities != nil, in.Propensity != nil, in.Time != nil, l.ids, in.Group != nil,
 		in.Weight != nil, l.described, in.Estimated}
 	p.Of = fmt.Sprint(in.FilesHash, " ", low, " ", high, " ", l.gamma, " ", len(in.Actions), " ",
 		strings.Join(in.Actions, "\x00"))

@@ -41,7 +41,7 @@ func (l *log) columns() (all []Column) {
 	add(true, "action", "category", l.k, nil, nil)
 	add(true, "reward", "number", 0, l.Cost, func(c float64) float64 { return l.units.At(-c + 0) })
 	add(l.Propensity != nil, "propensity", "number", 0, l.Propensity, same)
-	add(l.Propensities != nil && !l.Paired(), "propensities", "number", 0, l.Propensities, same)
+	add(l.Propensities != nil, "propensities", "number", 0, l.Propensities, same)
 	add(l.Weight != nil, "weight", "number", 0, l.Weight, same)
 	return append(all, l.contextColumns()...)
 }

@@ -77,7 +77,7 @@ func (b *builder) collect(ctx context.Context, from *collected, log func(names [
 	b.Notes = nil // of actions and columns that the caller gave
 	l, err := log(names)
 	if err == nil {
-		l.pair()
+		l.derive()
 	}
 	return l, err
 }

@@ -57,6 +57,7 @@ type Log struct {
 
 	*store             // of a log with named contexts; nil: it has vectors alone
 	simulated bool     // see Simulated
+	derived   bool     // see Derived
 	paired    bool     // see Paired
 	identity  []uint64 // of a subset: what told its rows apart before
 	source    *Log     // see WithContexts; nil: the log itself
@@ -204,26 +205,6 @@ func (l *Log) Dim() int {
 
 // LoggedOnly reports that only the logged actions' propensities are known.
 func (l *Log) LoggedOnly() bool { return l.Propensities == nil }
-
-// Paired reports that the log has two actions and its file the propensity of the logged one alone: Propensities has 1
-// less it for the other. That is π₀(·|x) whichever was drawn if what is logged is exact and no third action can be drawn;
-// propensities that are known up to a factor need not sum to 1.
-func (l *Log) Paired() bool { return l.paired }
-
-// pair fills the propensities of a log as Paired says. Rows that were left out may be those of a third action.
-func (l *Log) pair() {
-	if l.K() != 2 || l.Propensity == nil || l.Propensities != nil || l.Choices != nil || l.Lists != nil ||
-		l.Numbers != nil || l.Skipped+l.LeftOut > 0 ||
-		slices.ContainsFunc(l.Propensity, func(p float64) bool { return !(p > 0 && p <= 1) }) {
-		return
-	}
-	all := l.Scratch(2 * l.Len())
-	for i, p := range l.Propensity {
-		a := int(l.Action[i])
-		all[2*i+a], all[2*i+1-a] = p, 1-p
-	}
-	l.Propensities, l.paired = all, true
-}
 
 // Numbered names k actions by their numbers from 0.
 func Numbered(k int) []string {

@@ -176,7 +176,7 @@ func (l *Log) addPropensities(ctx context.Context, o *Options) error {
 	case o.Estimate && (l.Propensity == nil || slices.Contains(l.Propensity, 0) || l.gaps()):
 		return l.estimate(ctx)
 	}
-	l.pair()
+	l.derive()
 	return nil
 }
 

@@ -62,7 +62,7 @@ func TestOpen_ReadsTheFormOfTheOpenBanditDataset(t *testing.T) {
 		}
 		path := write(t, "log.csv", string(b))
 		l := mustOpen(t, path, Options{Preset: "obd", Actions: numbers(34)})
-		if l.Len() != bytes.Count(b, []byte("\n"))-1 || len(l.Actions) != 34 || l.Propensity == nil || l.Propensities != nil || l.HasIDs() {
+		if l.Len() != bytes.Count(b, []byte("\n"))-1 || len(l.Actions) != 34 || l.Propensity == nil || l.Derived() != (name == "random") || l.HasIDs() {
 			t.Fatalf("%s: %d rows, %d actions", name, l.Len(), len(l.Actions))
 		}
 		x := contextOf(l, 0)

@@ -113,7 +113,7 @@ func (l *Log) Row(i int) int {
 }
 
 // Decision reads row i into d, whose slices it uses again. Propensities is shared
-// with the log, and nil if it is [Log.Paired].
+// with the log, and nil if it is [Log.Derived].
 func (l *Log) Decision(i int, d *Decision) {
 	ids, values := l.Values(i)
 	x := slices.Grow(d.Context[:0], len(ids))
@@ -127,7 +127,7 @@ func (l *Log) Decision(i int, d *Decision) {
 	*d = Decision{Context: x, Outcomes: outcomes, Offered: l.offers(i, d.Offered[:0]), Action: l.Chosen(i),
 		Cost: l.Cost[i], Propensity: at(l.Propensity, i, 0), Weight: at(l.Weight, i, 1),
 		Catalogue: l.Among, Row: l.Row(i)}
-	if !l.paired {
+	if !l.Derived() {
 		d.Propensities = l.Pi0(i)
 	}
 	if l.HasIDs() {

@@ -405,7 +405,7 @@ func (ps Pool) together(ctx context.Context, actions []string, twice [][]bool) (
 	has := func(of func(l *logs.Log) bool) bool {
 		return !slices.ContainsFunc(ps, func(j *Judge) bool { return !of(j.log) })
 	}
-	all, ids := has(func(l *logs.Log) bool { return !l.LoggedOnly() && !l.Paired() }), has((*logs.Log).HasIDs)
+	all, ids := has(func(l *logs.Log) bool { return !l.LoggedOnly() && !l.Derived() }), has((*logs.Log).HasIDs)
 	times := has(func(l *logs.Log) bool { return l.Time != nil })
 	catalogue, grouped := false, false
 	named := make([]*logs.Log, len(ps))

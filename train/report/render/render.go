@@ -117,7 +117,7 @@ func logOf(r inspect.Report, actions string) string {
 	return fmt.Sprintf("%s, %s, %s", rows, actions, map[string]string{"none": "no propensities",
 		"logged": "propensities of logged actions", "joint": "joint propensities of lists",
 		"estimated": "estimated propensities", "all": "propensities of all actions",
-		"paired": "propensities of logged actions, of the other 1 less"}[r.Known])
+		"derived": "propensities of logged actions, which tell those of the others"}[r.Known])
 }
 
 // recorded makes a section of what is printed as Markdown, so that page and text say the same.

@@ -1,0 +1,69 @@
+package logs
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Of two actions the propensity of the other is 1 less the logged one's, unless more could have been drawn.
+func TestPaired_AreLogsOfTwoActionsAlone(t *testing.T) {
+	const head, rows = "action,reward,propensity\n", "a,1,.25\nb,0,.5\na,1,1\n"
+	l := mustOpen(t, write(t, "l.csv", head+rows), Options{})
+	if want := []float64{.25, .75, .5, .5, 1, 0}; !l.Paired() || !reflect.DeepEqual(l.Propensities, want) {
+		t.Errorf("%v, want %v", l.Propensities, want)
+	}
+	var d Decision
+	if l.Decision(0, &d); d.Propensities != nil || d.Propensity != .25 {
+		t.Errorf("%+v is not what the file has", d)
+	}
+	if turned, err := l.WithActions([]string{"b", "a"}); err != nil || !turned.Paired() || turned.Pi0(0)[1] != .25 {
+		t.Errorf("%v %v", turned, err)
+	}
+	for name, c := range map[string]struct {
+		text string
+		o    Options
+	}{
+		"three actions":      {head + rows + "c,0,.1\n", Options{}},
+		"a third is listed":  {head + rows, Options{Actions: []string{"a", "b", "c"}}},
+		"bad rows":           {head + rows + ",1,.5\n", Options{BadRows: t.TempDir() + "/bad.csv"}},
+		"all are logged":     {"action,reward,p_a,p_b\na,1,.25,.75\nb,0,.5,.5\n", Options{}},
+		"none is":            {"action,reward\na,1\nb,0\n", Options{}},
+		"the policy is told": {head + "a,1,.5\nb,1,.5\n", Options{LoggingPolicy: "uniform"}},
+	} {
+		if l := mustOpen(t, write(t, "l.csv", c.text), c.o); l.Derived() {
+			t.Errorf("%s: %v", name, l.Propensities)
+		}
+	}
+}
+
+// Where each action has one propensity, and these sum to 1, all rows have them; so have sets that are drawn from evenly.
+func TestDerived_AreLogsDrawnAlikeInAllContexts(t *testing.T) {
+	const jsonl = `{"offered":["a","b","c","d"],"action":"b","propensity":0.25,"reward":1}` + "\n" +
+		`{"offered":["a","c"],"action":"a","propensity":0.5,"reward":0}` + "\n"
+	const head = "action,reward,propensity\n"
+	for name, c := range map[string]struct {
+		file, text string
+		o          Options
+		want       []float64
+	}{
+		"one an action": {"l.csv", head + "a,1,.5\nb,0,.3\nc,0,.2\na,1,.5\n", Options{},
+			[]float64{.5, .3, .2, .5, .3, .2, .5, .3, .2, .5, .3, .2}},
+		"uniform, one never drawn": {"l.csv", head + "a,1,.25\nb,0,.25\nc,0,.25\n",
+			Options{Actions: []string{"a", "b", "c", "d"}}, slices.Repeat([]float64{.25}, 12)},
+		"even sets":            {"l.jsonl", jsonl, Options{}, []float64{.25, .25, .25, .25, .5, .5}},
+		"an action is missing": {"l.csv", head + "a,1,.5\nb,0,.3\nc,0,.1\n", Options{}, nil},
+		"of two":               {"l.csv", head + "a,1,.5\nb,0,.3\na,1,.5\n", Options{}, nil},
+		"one action has two":   {"l.csv", head + "a,1,.5\nb,0,.3\nc,0,.2\na,1,.4\n", Options{}, nil},
+		"sets, not evenly":     {"l.jsonl", strings.Replace(jsonl, "0.5", "0.4", 1), Options{}, nil},
+	} {
+		l := mustOpen(t, write(t, c.file, c.text), c.o)
+		if !reflect.DeepEqual(l.Propensities, c.want) || l.Derived() != (c.want != nil) || l.Paired() {
+			t.Errorf("%s: %v, want %v", name, l.Propensities, c.want)
+		}
+		if err := l.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package provenance_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"opl/policies/features"
+	"opl/train/certify"
+	"opl/train/logs"
+	"opl/train/provenance"
+)
+
+// two is a world of two actions, of which the second earns .7, and a log of it has the logged propensity alone.
+type two struct {
+	p       func(x float64) float64 // of the second action
+	dropped float64                 // of a third, whose rows are not in the log
+}
+
+func (w two) draw(t *testing.T, n int, seed uint64) *logs.Log {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 77))
+	var rows []logs.Decision
+	for len(rows) < n {
+		x := r.NormFloat64()
+		second := w.p(x) * (1 - w.dropped)
+		a, p := 0, 1-second-w.dropped
+		switch u := r.Float64(); {
+		case u < second:
+			a, p = 1, second
+		case u < second+w.dropped:
+			continue
+		}
+		cost, mean := 0., []float64{.3, .5}[a]
+		if x > 0 {
+			mean = []float64{.1, .9}[a]
+		}
+		if r.Float64() < mean {
+			cost = -1
+		}
+		rows = append(rows, logs.Decision{Context: []features.Value{{Name: "x", Number: x}}, Action: a, Cost: cost,
+			Propensity: p})
+	}
+	l, err := logs.Collect([]string{"first", "second"}, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !l.Paired() || l.LoggedOnly() {
+		t.Fatal("the log is not paired")
+	}
+	return l
+}
+
+// second certifies the policy that always plays the second action.
+func second(l *logs.Log, o certify.Options) (provenance.Statement, error) {
+	logged := make([]float64, l.Len())
+	for i, a := range l.Action {
+		logged[i] = float64(a)
+	}
+	pi := func(dst []float64, _ int) error { dst[0], dst[1] = 0, 1; return nil }
+	c, err := provenance.Within(l, max(1, o.Gamma)).Target(pi, logged, provenance.FixedBefore(), o)
+	if err != nil {
+		return provenance.Statement{}, err
+	}
+	return c.Statement(), nil
+}
+
+// Of two actions the other one's propensity makes bounds tighter, and fails no more often.
+func TestPromise_OfTwoActions(t *testing.T) {
+	for name, p := range map[string]func(x float64) float64{
+		"logistic": func(x float64) float64 { return 1 / (1 + math.Exp(-2*x)) },
+		"rare":     func(x float64) float64 { return .02 * (1 + .1*math.Tanh(x)) },
+		"tiny":     func(x float64) float64 { return []float64{.003, .997, .5}[int(math.Abs(x)*100)%3] },
+	} {
+		failed, sum, plain, n := 0, 0., 0., 60
+		for seed := range uint64(n) {
+			l := two{p: p}.draw(t, 500, seed)
+			s, err := second(l, certify.Options{})
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			l.Propensities = nil
+			alone, err := second(l, certify.Options{})
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			sum, plain = sum+s.Bounds.Reward(), plain+alone.Bounds.Reward()
+			if s.Bounds.Reward() > .7 {
+				failed++
+			}
+		}
+		if sum <= plain {
+			t.Errorf("%s: %.3f is guaranteed, without a model %.3f", name, sum/float64(n), plain/float64(n))
+		}
+		if most := 2 + n/10; failed > most {
+			t.Errorf("%s: %d of %d bounds are false", name, failed, n)
+		}
+	}
+}
+
+// Within a factor, and at any time, what two logged propensities sum to is not known: bounds are those of logs that
+// have one.
+func TestPaired_AreNotKnownWithinAFactor(t *testing.T) {
+	l := two{p: func(x float64) float64 { return 1 / (1 + math.Exp(-2*x)) }}.draw(t, 500, 1)
+	plain := *l
+	plain.Propensities = nil
+	model := &certify.RewardModel{Name: "half", Fixed: true, Predict: func(dst []float64, _ int) { dst[0], dst[1] = .5, .5 }}
+	pi := func(dst []float64, _ int) error { dst[0], dst[1] = 0, 1; return nil }
+	for _, o := range []certify.Options{{}, {Gamma: 1.2}, {AnyTime: true}} {
+		o.Models = []*certify.RewardModel{model}
+		got, err := certify.Fixed(pi, nil, l, logs.Every(l.Len()), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := certify.Fixed(pi, nil, &plain, logs.Every(l.Len()), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, exact := reflect.DeepEqual(got, want), o.Gamma == 0 && !o.AnyTime; same == exact {
+			t.Errorf("Γ = %v, at any time %v: %+v, and %+v", o.Gamma, o.AnyTime, got, want)
+		}
+	}
+	exact, err := second(l, certify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exact.Strength > 1 { // beyond Γ = 1 it is that of ls
+		if s, err := second(&plain, certify.Options{Gamma: exact.Strength}); err != nil || !s.Bounds.Better() {
+			t.Errorf("strength %v: %v %v", exact.Strength, s.Bounds, err)
+		}
+	}
+	if wider, err := l.WithActions([]string{"second", "third", "first"}); err != nil || !wider.LoggedOnly() {
+		t.Errorf("beside a third action: %v", err)
+	}
+}
+
+// Rows of a third action that were left out are seen, or propensities no longer taken for exact.
+func TestPaired_SeeAThirdAction(t *testing.T) {
+	for _, w := range []struct {
+		p, dropped float64
+		n          int
+	}{{.02, .05, 1000}, {.05, .05, 1000}, {.02, .02, 4000}, {.1, .1, 1000}} {
+		for seed := range uint64(10) {
+			l := two{p: func(x float64) float64 { return w.p * (1 + .1*math.Tanh(x)) }, dropped: w.dropped}.draw(t, w.n, seed)
+			s, err := second(l, certify.Options{})
+			if withheld := (*provenance.Withheld)(nil); err == nil && len(s.Bounds.Missing) == 0 || err != nil && !errors.As(err, &withheld) {
+				t.Errorf("%+v, seed %d: %+v %v", w, seed, s.Bounds, err)
+			}
+		}
+	}
+}
