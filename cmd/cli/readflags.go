@@ -45,6 +45,7 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	bind(fl, &f.Reward, "reward", "")
 	bind(fl, &f.ranges, "range", nil)
 	bind(fl, &f.LoggingPolicy, "logging-policy", "")
+	bind(fl, &f.Least, "least-propensity", 0)
 	bind(fl, &f.Estimate, "estimate-propensity", false)
 	bind(fl, &f.BadRows, "skip-bad", "")
 	bind(fl, &f.Catalogue, "catalogue", "")

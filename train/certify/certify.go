@@ -28,7 +28,8 @@
 //	ls  X_ia = c_i 1{a = a_i}/π₀(a_i|x_i)
 //	dr  X_ia = q_ia + 1{a = a_i}(c_i − q_ia)/π₀(a_i|x_i)
 //
-// dr for each model r̂ of the reward; it needs the propensities of all actions. −q_ia is r̂(x_i,a), taken
+// dr for each model r̂ of the reward; it needs the propensities of all actions, or a floor of them, which then stands for
+// π₀ in q, so that this does not depend on what was drawn. −q_ia is r̂(x_i,a), taken
 // for .99 at most, where s = ℓ/π₀(a|x_i), of a fixed policy ℓπ(a|x_i)/π₀(a|x_i), is at most 1/2. Beyond, it
 // is max(r̂/(2s), 2r̂/(1 + s + √((1 + s)² − 4r̂s))): at the second E log(1 − ℓX) is largest if rewards are 0 and 1
 // and r̂ is right, so that E_ℓ grows as it can. 1 − ℓX ≥ 1 − s(−q) ≥ .01 whatever the row.
@@ -78,6 +79,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"opl/objectives/weights"
 	"opl/policies/propensity"
@@ -131,11 +133,15 @@ func (o Options) check() (Options, error) {
 	return o, o.contrast().check()
 }
 
-// LoggedOnly reports that X can have no model on the rows of a log: π₀ is known of the logged action alone. That of the
-// other of two actions is 1 less it only if Γ = 1, at every look.
-func (o Options) LoggedOnly(log Log) bool {
-	return log.LoggedOnly() || log.Paired() && (o.Gamma > 1 || o.AnyTime)
+// all reports that π₀(·|x) is known whichever action was drawn. That of the other of two actions is 1 less the logged
+// one only if Γ = 1, at every look.
+func (o Options) all(log Log) bool {
+	return !log.LoggedOnly() && !(log.Paired() && (o.Gamma > 1 || o.AnyTime))
 }
+
+// LoggedOnly reports that X can have no model on the rows of a log: π₀ is known of the logged action alone, and no floor
+// of it.
+func (o Options) LoggedOnly(log Log) bool { return !o.all(log) && log.Floor() == 0 }
 
 // Policy writes π(·|x_i), of the actions that the row offers, to dst for row i of a log.
 type Policy = func(dst []float64, i int) error
@@ -166,18 +172,19 @@ type Bound struct {
 // rows are what the package comment assumes and no row had a part in what must be fixed.
 // Package provenance judges that, and it alone makes a certificate of them.
 type Bounds struct {
-	Delta   float64  `json:"delta"`              // the probability that a bound fails
-	N       int      `json:"n"`                  // rows that certify
-	Groups  int      `json:"groups,omitempty"`   // of them, where rows share groups
-	Chunks  int      `json:"chunks,omitempty"`   // of them, where each certifies a policy of its own, see [Chunks]
-	Gamma   float64  `json:"gamma,omitempty"`    // see Options; 0: 1
-	AnyTime bool     `json:"any_time,omitempty"` // see Options
-	Priors  int      `json:"priors"`             // that the posterior's was chosen among; 1 for a fixed policy
-	KL      float64  `json:"kl"`                 // of the posterior from its prior, nats
-	All     []Bound  `json:"bounds"`             // one, on the risk; records of old have more, the tightest first
-	Gain    *Bound   `json:"gain,omitempty"`     // on R(π) − R(π₀), on the same rows
-	Absurd  string   `json:"absurd,omitempty"`   // how the rows contradict the assumptions; empty: they do not
-	Missing []string `json:"missing"`            // kinds that could not be used, and why
+	Delta   float64  `json:"delta"`                      // the probability that a bound fails
+	N       int      `json:"n"`                          // rows that certify
+	Groups  int      `json:"groups,omitempty"`           // of them, where rows share groups
+	Chunks  int      `json:"chunks,omitempty"`           // of them, where each certifies a policy of its own, see [Chunks]
+	Gamma   float64  `json:"gamma,omitempty"`            // see Options; 0: 1
+	Least   float64  `json:"least_propensity,omitempty"` // the floor that dr relies on, see [Log]; 0: it relies on none
+	AnyTime bool     `json:"any_time,omitempty"`         // see Options
+	Priors  int      `json:"priors"`                     // that the posterior's was chosen among; 1 for a fixed policy
+	KL      float64  `json:"kl"`                         // of the posterior from its prior, nats
+	All     []Bound  `json:"bounds"`                     // one, on the risk; records of old have more, the tightest first
+	Gain    *Bound   `json:"gain,omitempty"`             // on R(π) − R(π₀), on the same rows
+	Absurd  string   `json:"absurd,omitempty"`           // how the rows contradict the assumptions; empty: they do not
+	Missing []string `json:"missing"`                    // kinds that could not be used, and why
 	// Of a log with choices: Plays is Σ_i π(a_i|x_i), how often the rows play what the policy would, and
 	// Wanted how often they should for half of their mean reward to be guaranteed; 0: there are too few.
 	Plays  float64 `json:"plays,omitempty"`
@@ -187,6 +194,9 @@ type Bounds struct {
 
 	evidence *Evidence // about the contrast of the options; nil: they had none
 }
+
+// WithoutPropensities reports that there is no dr because their log has the propensities of logged actions alone.
+func (b Bounds) WithoutPropensities() bool { return slices.Contains(b.Missing, noPropensities) }
 
 // Best returns the bound on the risk.
 func (b Bounds) Best() Bound { return b.All[0] }

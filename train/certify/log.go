@@ -11,6 +11,7 @@ type Log interface {
 	Columns() (cost, propensity []float64, cluster []int32)
 	LoggedOnly() bool      // π₀ is known of the logged action alone
 	Paired() bool          // π₀ of the other of two actions is 1 less that of the logged one
+	Floor() float64        // π₀ of no action is below it, in no row; 0: it is not known
 	Choosing() bool        // rows offer sets of actions, or actions have features
 	Options(row int) int   // how many actions the row offers
 	MostOptions() int      // the largest of these numbers

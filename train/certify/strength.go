@@ -46,7 +46,7 @@ func Strength(pi Policy, logged []float64, log Log, rows []int, o Options) (floa
 		return 0, err
 	}
 	if k := log.MostOptions(); len(rows)*k <= kept && pi != nil {
-		if pi, o.Models, err = keep(pi, o.Models, log, rows); err != nil {
+		if pi, o.Models, err = keep(pi, o, log, rows); err != nil {
 			return 0, err
 		}
 	}
@@ -75,7 +75,7 @@ func Strength(pi Policy, logged []float64, log Log, rows []int, o Options) (floa
 }
 
 // keep computes probabilities and predictions once.
-func keep(pi Policy, models []*RewardModel, log Log, rows []int) (Policy, []*RewardModel, error) {
+func keep(pi Policy, o Options, log Log, rows []int) (Policy, []*RewardModel, error) {
 	k := log.MostOptions()
 	place := make([]int, log.Len())
 	all := make([]float64, len(rows)*k)
@@ -89,8 +89,8 @@ func keep(pi Policy, models []*RewardModel, log Log, rows []int) (Policy, []*Rew
 		return func(dst []float64, i int) { copy(dst[:log.Options(i)], from[place[i]:]) }
 	}
 	var known []*RewardModel
-	if !log.LoggedOnly() {
-		for _, m := range models {
+	if !o.LoggedOnly(log) {
+		for _, m := range o.Models {
 			of, predicted := *m, make([]float64, len(rows)*k)
 			for j, r := range rows {
 				if m.Of != nil {

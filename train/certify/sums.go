@@ -18,6 +18,7 @@ type sums struct {
 	log      Log
 	cost     []float64
 	logged   []float64 // π₀(a_i|x_i)
+	floors   []float64 // of π₀, see [Log]; nil: it is known of all actions, or no floor is
 	choosing bool      // see [Log]
 	o        Options
 	rows     []int    // that certify, those of a group next to each other
@@ -62,6 +63,9 @@ func (g grid) add(of grid) {
 // newSums arranges the rows in clusters: groups, or rows that have none.
 func newSums(log Log, rows []int, o Options) *sums {
 	s := &sums{log: log, choosing: log.Choosing(), o: o, rows: rows}
+	if !o.all(log) && log.Floor() > 0 {
+		s.floors = slices.Repeat([]float64{log.Floor()}, log.K())
+	}
 	var group []int32
 	s.cost, s.logged, group = log.Columns()
 	if o.Clusters != nil {
@@ -175,7 +179,8 @@ func (s *sums) start(cluster int) int {
 
 // costEstimate is X for one ℓ of the action b of a row, less shift: the row's cost for the gain.
 type costEstimate struct {
-	pi0    []float64 // of all actions that the row offers; nil: only the logged one's is known
+	pi0    []float64 // of all actions that the row offers, or floors of them; nil: only the logged one's is known
+	all    bool      // pi0 is that of all
 	p      float64   // π₀ of the logged action
 	action int       // its place among them
 	cost   float64
@@ -288,7 +293,7 @@ func (s *sums) over(first, last int, work func(from, to int, into []kind) error)
 
 // row reads row r for a kind. pi is π(·|x), nil of a posterior; scratch is of MostOptions numbers, for the model.
 func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (costEstimate, error) {
-	e := costEstimate{pi0: s.log.Pi0(r), pi: pi, p: s.logged[r], action: s.log.Chosen(r), cost: s.cost[r],
+	e := costEstimate{pi0: s.floors, all: s.floors == nil, pi: pi, p: s.logged[r], action: s.log.Chosen(r), cost: s.cost[r],
 		gamma: s.o.Gamma, clip: bracket(s.o.Gamma), logged: s.o.contrast().Logged}
 	reversed := s.o.contrast().Reversed
 	if reversed {
@@ -296,6 +301,9 @@ func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (costEstimate, 
 	}
 	if s.o.AnyTime {
 		e.clip = max(e.clip, propensity.Rounded)
+	}
+	if e.all {
+		e.pi0 = s.log.Pi0(r)
 	}
 	if m != nil && !s.o.LoggedOnly(s.log) { // else the row's X is that of ls, which is one of dr with r̂ = 0
 		scratch = scratch[:len(e.pi0)]
@@ -363,7 +371,7 @@ func (s *sums) fixed(pi Policy, logged []float64) error {
 							return x
 						}
 						gained := func(l float64) float64 {
-							if e.model != nil && e.gamma == 1 && !s.o.AnyTime { // one form at all looks
+							if e.model != nil && e.all && e.gamma == 1 && !s.o.AnyTime { // one form at all looks
 								return e.paired(l)
 							}
 							return mean(l) - against.Logged*e.cost
@@ -577,6 +585,9 @@ func (s *sums) bounds() Bounds {
 	}
 	if s.o.Gamma > 1 {
 		b.Gamma = s.o.Gamma
+	}
+	if s.floors != nil && len(s.kinds) > 1 {
+		b.Least = s.floors[0]
 	}
 	if s.choosing {
 		b.Plays, b.Wanted = s.plays, s.wanted()

@@ -31,7 +31,7 @@ func TestContexts_AreToldApartByNamesAndValues(t *testing.T) {
 		t.Errorf("contexts %v", h)
 	}
 	r := Inspect(log)
-	if r.Rows != 4 || r.K != 2 || r.Known != "derived" {
+	if r.Rows != 4 || r.K != 2 || r.Known != "logged" {
 		t.Errorf("%+v", r)
 	}
 	if f, ok := r.Finding("reading"); !ok || f.Measured != "column x_a, 1 rows: no value, or a word for none such as NA: it counts as 0" {

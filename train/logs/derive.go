@@ -1,6 +1,8 @@
 package logs
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -19,6 +21,30 @@ func (l *Log) Derived() bool { return l.derived || l.paired }
 // less it for the other. That is π₀(·|x) whichever was drawn if what is logged is exact and no third action can be drawn;
 // propensities that are known up to a factor need not sum to 1.
 func (l *Log) Paired() bool { return l.paired }
+
+// Floor returns Least.
+func (l *Log) Floor() float64 { return l.Least }
+
+// atLeast refuses a Least that cannot be.
+func (l *Log) atLeast() error {
+	switch {
+	case l.Least == 0:
+		return nil
+	case !(l.Least > 0 && l.Least*float64(l.K()) <= 1+Exact):
+		return fmt.Errorf("setting least-propensity: %d actions cannot have %v each: want more than 0 and at most %v",
+			l.K(), l.Least, 1/float64(l.K()))
+	case l.Choices != nil || l.Lists != nil || l.Numbers != nil:
+		return errors.New("setting least-propensity is for rows that offer the same named actions: log the " +
+			"propensities of what each offered")
+	}
+	for i, p := range l.Propensity {
+		if p < l.Least*(1-Exact) {
+			return fmt.Errorf("%s, column propensity: %v is below %v, which setting least-propensity says is the least",
+				l.where(i), p, l.Least)
+		}
+	}
+	return nil
+}
 
 // derive fills the propensities of all actions as Derived says, where there is room.
 func (l *Log) derive() {

@@ -30,6 +30,7 @@ type Log struct {
 	Cost         []float64 // c in [−1, 0]
 	Propensity   []float64 // π₀(a|x) in (0, 1]; nil: not known
 	Propensities []float64 // π₀(·|x) [n×K], of sets [options], see Pi0; nil: not known
+	Least        float64   // of π₀(a|x) for all a and x, as whoever logged the rows says; 0: it is not said
 	Weight       []float64 // ω ≥ 0 of rows; nil: all 1
 	Time         []int64   // nanoseconds since 1970; nil: not known
 	Group        []int32   // of rows that may depend on one another, negative: none; nil: none
@@ -448,6 +449,9 @@ func (l *Log) WithActions(others []string) (*Log, error) {
 	out.Actions, out.Action = others, make([]int32, l.Len())
 	for i, a := range l.Action {
 		out.Action[i] = to[a]
+	}
+	if wide > k { // which these rows did not offer
+		out.Least = 0
 	}
 	if l.paired && wide > k { // beside a third action the other has less
 		out.Propensities, out.paired = nil, false

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,10 @@ type Options struct {
 	// catalogue. Propensities of logged actions must agree with them.
 	LoggingPolicy string
 	Logging       func(x []features.Value, offered []Offer, dst []float64) error
-	Estimate      bool // of propensities that neither a row of the log nor these two give
+	// Least is the least propensity that any action has in any row, such as ε/K of an ε-greedy policy; 0: it is not
+	// known. See [Log].
+	Least    float64
+	Estimate bool // of propensities that neither a row of the log nor these two give
 
 	BadRows string // the file that bad rows go into; "": a bad row is an error
 	// the cache's file, of several files the folder of theirs; "": beside the log, or where there is room for it
@@ -134,8 +138,8 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 	if err = l.declare(o.Ranges, o.AtRandom); err == nil {
 		err = l.addPropensities(ctx, &o)
 	}
-	if err == nil {
-		err = l.copies()
+	if l.Least = o.Least; err == nil {
+		err = cmp.Or(l.atLeast(), l.copies())
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Close())

@@ -22,7 +22,6 @@ package online
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -59,11 +58,8 @@ const (
 // that was logged 10 times.
 //
 // φ(x) is log.X; of a log with names an encoder, standardized on the rows that teach; or
-// nothing. The log must have the propensities of all actions, and stay open.
+// nothing. Where the log has π₀ of logged actions alone, w is 0. The log must stay open.
 func Learn(log *logs.Log, certifying []int, group []int32, logged []float64) (*certify.RewardModel, error) {
-	if log.LoggedOnly() {
-		return nil, errors.New("online: the log has no propensities of all actions")
-	}
 	if len(logged) != log.Len() {
 		return nil, fmt.Errorf("online: %d probabilities for %d rows", len(logged), log.Len())
 	}
@@ -210,7 +206,7 @@ func (s *stage) design(m *model, log *logs.Log, taught []int, logged []float64) 
 			place -= s.z.Values.Dim()
 		}
 		x.Group[i], y[i] = int32(place), -log.Cost[r]
-		x.Shared.Data = append(x.Shared.Data, 1, logOf(logged[r]), logOf(log.Propensity[r]))
+		x.Shared.Data = append(x.Shared.Data, 1, logOf(logged[r]), logOf(s.pi0(log, r, log.Chosen(r))))
 		if s.z == nil {
 			x.Own.Data = append(x.Own.Data, phi...)
 			continue
@@ -232,6 +228,14 @@ func (s *stage) penalties(x *regress.Grouped) []float64 {
 		}
 	}
 	return all
+}
+
+// pi0 is π₀ of an action that row i offers, by its place; 1 where it is not known.
+func (s *stage) pi0(log *logs.Log, i, j int) float64 {
+	if all := log.Pi0(i); all != nil {
+		return all[j]
+	}
+	return 1
 }
 
 func logOf(p float64) float64 { return math.Log(max(p, least)) }
@@ -310,11 +314,11 @@ func (m *model) predict(dst, pi []float64, i int) {
 	if s.d > 0 {
 		s.x.Row64(m.log.Context(i), x)
 	}
-	pi0, z := m.log.Pi0(i), []float64(nil)
+	var z []float64
 	for j := range dst {
 		z = s.vector(z, m.log, i, j)
 		// a value may overflow
-		if v := 1 / (1 + math.Exp(-s.score(s.theta, s.place(m.log, i, j), logOf(pi[j]), logOf(pi0[j]), x, z))); v >= 0 {
+		if v := 1 / (1 + math.Exp(-s.score(s.theta, s.place(m.log, i, j), logOf(pi[j]), logOf(s.pi0(m.log, i, j)), x, z))); v >= 0 {
 			dst[j] = v
 		}
 	}

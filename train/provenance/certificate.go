@@ -244,10 +244,6 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 	} else if on.Relation == Same {
 		on.ReadOff = first.readOff()
 	}
-	if l := first.log; l.LoggedOnly() && l.Numbers == nil && l.Lists == nil {
-		on.Notes = append(on.Notes, "the log has the propensities of logged actions alone: log those of all actions, "+
-			"and a model of the reward makes most bounds tighter")
-	}
 	if note := LeftOut(files, skipped); note != "" {
 		on.Notes = append(on.Notes, note)
 	}

@@ -328,7 +328,7 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 	c, err := t.certificate(on)
 	c, err = c.decide(t, requirements, err)
 	if err == nil && j.log.Lists == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
-		if j.log.LoggedOnly() { // no model is asked there, so the policy need not play again for every Γ
+		if o.LoggedOnly(j.log) { // no model is asked there, so the policy need not play again for every Γ
 			pi, logged = nil, s.logged
 		}
 		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
@@ -533,7 +533,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 		out.log, err = named(out.log, f)
 	}
 	if err == nil && (len(f.RewardModels) > 0 || slices.Contains(out.chosen, true)) {
-		lazily := out.log.LoggedOnly() // models of the reward are not asked there
+		lazily := out.log.LoggedOnly() && out.log.Least == 0 // models of the reward are not asked there
 		if out.view, err = through(c, j.log, nil, lazily); err == nil {
 			out.view, err = named(out.view, f)
 		}

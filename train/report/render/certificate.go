@@ -166,6 +166,13 @@ func guarantee(s provenance.Statement) []html.Fact {
 		facts = append(facts, fact("chunks", "%d: the rows of each certify the policy that those before taught; "+
 			"what is bounded is the mixture, which draws one of these policies for every decision", s.Chunks))
 	}
+	if s.Least > 0 {
+		facts = append(facts, fact("assumed", "that every action had a propensity of at least %v in every row", s.Least))
+	}
+	if s.WithoutPropensities() && s.Circumstances != nil && s.Lists == nil {
+		facts = append(facts, fact("tighter", "with the propensities of all actions in the log, or with the least one "+
+			"(setting least-propensity)"))
+	}
 	if s.Gamma > 1 {
 		facts = append(facts, fact("Γ", "for all propensities within the factor %v of those logged", s.Gamma))
 	}

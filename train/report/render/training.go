@@ -84,12 +84,8 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 			on = fmt.Sprintf("%d of %s", n, on)
 		}
 	}
-	more := ""
-	if l.Log.Known == "logged" && f.Numbers == nil && l.Log.Lists == 0 {
-		more = "; with the propensities of all actions most bounds are tighter"
-	}
 	facts := []html.Fact{
-		fact("log", "%s; %d features%s", logOf(l.Log, actionsText(f)), c.Encoder.Dim(), more),
+		fact("log", "%s; %d features", logOf(l.Log, actionsText(f)), c.Encoder.Dim()),
 		{Name: name, Value: rows},
 		fact("learned", "%s; %.1f s", learnedText(t, f), t.Seconds),
 		{Name: "estimate", Value: estimated(t.Estimate, u, on, unit)},
