@@ -101,10 +101,10 @@ func newSums(log Log, rows []int, o Options) *sums {
 	}
 	s.kinds = make([]kind, 1) // ls
 	switch {
-	case len(o.Models) == 0:
-		s.missing = append(s.missing, "dr: no model of the reward was given")
 	case o.LoggedOnly(log) && !o.AnyTime:
 		s.missing = append(s.missing, noPropensities)
+	case len(o.Models) == 0:
+		s.missing = append(s.missing, "dr: no model of the reward was given")
 	default: // at any time the shares of the kinds stay, whatever rows come: see row
 		for _, m := range o.Models {
 			s.kinds = append(s.kinds, kind{model: m})

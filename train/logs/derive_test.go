@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -64,6 +65,31 @@ func TestDerived_AreLogsDrawnAlikeInAllContexts(t *testing.T) {
 		}
 		if err := l.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A least propensity that is said is at least that of no row, and one that K actions can have.
+func TestOpen_RefusesALeastPropensityThatCannotBe(t *testing.T) {
+	const text = "action,reward,propensity\na,1,.5\nb,0,.3\nc,0,.1\n"
+	if l := mustOpen(t, write(t, "l.csv", text), Options{Least: .1}); l.Floor() != .1 || !l.LoggedOnly() {
+		t.Errorf("floor %v", l.Floor())
+	} else if wider, err := l.WithActions([]string{"a", "b", "c", "d"}); err != nil || wider.Floor() != 0 {
+		t.Errorf("beside another action the floor is %v, %v", wider.Floor(), err)
+	}
+	for want, c := range map[string]struct {
+		text  string
+		least float64
+	}{
+		"row 3, column propensity: 0.1 is below 0.2":         {text, .2},
+		"3 actions cannot have 0.4 each":                     {text, .4},
+		"cannot have -1 each":                                {text, -1},
+		"cannot have NaN each":                               {text, math.NaN()},
+		"is for rows that offer the same named actions: log": {"offered,action,reward,propensity\n\"[\"\"a\"\",\"\"b\"\"]\",a,1,.4\n", .1},
+	} {
+		_, err := Open(t.Context(), write(t, "l.csv", c.text), Options{Least: c.least})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: want %s", err, want)
 		}
 	}
 }

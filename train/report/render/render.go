@@ -117,7 +117,7 @@ func logOf(r inspect.Report, actions string) string {
 	return fmt.Sprintf("%s, %s, %s", rows, actions, map[string]string{"none": "no propensities",
 		"logged": "propensities of logged actions", "joint": "joint propensities of lists",
 		"estimated": "estimated propensities", "all": "propensities of all actions",
-		"derived": "propensities of logged actions, which tell those of the others"}[r.Known])
+		"derived": "propensities of logged actions, and so of all"}[r.Known])
 }
 
 // recorded makes a section of what is printed as Markdown, so that page and text say the same.
