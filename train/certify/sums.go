@@ -293,8 +293,8 @@ func (s *sums) over(first, last int, work func(from, to int, into []kind) error)
 
 // row reads row r for a kind. pi is π(·|x), nil of a posterior; scratch is of MostOptions numbers, for the model.
 func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (costEstimate, error) {
-	e := costEstimate{pi0: s.floors, all: s.floors == nil, pi: pi, p: s.logged[r], action: s.log.Chosen(r), cost: s.cost[r],
-		gamma: s.o.Gamma, clip: bracket(s.o.Gamma), logged: s.o.contrast().Logged}
+	e := costEstimate{pi0: s.floors, all: s.floors == nil, pi: pi, p: s.logged[r], action: s.log.Chosen(r),
+		cost: s.cost[r], gamma: s.o.Gamma, clip: bracket(s.o.Gamma), logged: s.o.contrast().Logged}
 	reversed := s.o.contrast().Reversed
 	if reversed {
 		e.cost = -1 - e.cost

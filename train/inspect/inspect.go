@@ -89,7 +89,7 @@ type Report struct {
 	Rows     int      `json:"rows"`            // of the log
 	Lists    int      `json:"lists,omitempty"` // whose slots are the rows; 0: rows are decisions of their own
 	K        int      `json:"actions"`         // actions
-	Known    string   `json:"known"`           // none, joint (of lists), logged, derived, see [logs.Log.Derived], all or estimated
+	Known    string   `json:"known"`           // none, joint (of lists), logged, derived (see [logs.Log]), all or estimated
 	// factor that propensities may be off by: as given, or more where betting refutes it
 	Gamma float64 `json:"gamma"`
 	// what rewards can be, in the log's units, which are those of all that is said of them here

@@ -10,7 +10,7 @@ import (
 
 // Derived reports that the file has the propensities of logged actions alone, and these tell those of the others:
 //
-//   - each action has one propensity in all its rows, or none and then 1/K, and these sum to 1: they are π₀(·|x) for all x;
+//   - each action has one propensity in all its rows, or no row and then 1/K, and these sum to 1: they are π₀(·|x);
 //   - each is 1 over the number of actions that its row offers: π₀ is uniform;
 //   - there are two actions, see Paired.
 //

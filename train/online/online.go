@@ -230,9 +230,10 @@ func (s *stage) penalties(x *regress.Grouped) []float64 {
 	return all
 }
 
-// pi0 is π₀ of an action that row i offers, by its place; 1 where it is not known.
+// pi0 is π₀ of an action that row i offers, by its place; 1 where it is not known, or may not be: a floor stands for
+// that of two actions within a factor.
 func (s *stage) pi0(log *logs.Log, i, j int) float64 {
-	if all := log.Pi0(i); all != nil {
+	if all := log.Pi0(i); all != nil && !(log.Paired() && log.Least > 0) {
 		return all[j]
 	}
 	return 1
@@ -318,7 +319,8 @@ func (m *model) predict(dst, pi []float64, i int) {
 	for j := range dst {
 		z = s.vector(z, m.log, i, j)
 		// a value may overflow
-		if v := 1 / (1 + math.Exp(-s.score(s.theta, s.place(m.log, i, j), logOf(pi[j]), logOf(s.pi0(m.log, i, j)), x, z))); v >= 0 {
+		score := s.score(s.theta, s.place(m.log, i, j), logOf(pi[j]), logOf(s.pi0(m.log, i, j)), x, z)
+		if v := 1 / (1 + math.Exp(-score)); v >= 0 {
 			dst[j] = v
 		}
 	}

@@ -124,6 +124,19 @@ func TestPaired_AreNotKnownWithinAFactor(t *testing.T) {
 			t.Errorf("Γ = %v, at any time %v: %+v, and %+v", o.Gamma, o.AnyTime, got, want)
 		}
 	}
+	floored, bare := *l, plain
+	floored.Least, bare.Least = .001, .001
+	got, err := second(&floored, certify.Options{Gamma: 1.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := second(&bare, certify.Options{Gamma: 1.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Bounds, want.Bounds) {
+		t.Errorf("with a floor: %+v, want %+v", got.Bounds, want.Bounds)
+	}
 	exact, err := second(l, certify.Options{})
 	if err != nil {
 		t.Fatal(err)
