@@ -22,7 +22,7 @@ func (l *Log) Derived() bool { return l.derived || l.paired }
 // propensities that are known up to a factor need not sum to 1.
 func (l *Log) Paired() bool { return l.paired }
 
-// Floor returns Least.
+// Floor returns Least, by the name that package certify asks for.
 func (l *Log) Floor() float64 { return l.Least }
 
 // atLeast refuses a Least that cannot be.
