@@ -133,10 +133,10 @@ func (o Options) check() (Options, error) {
 	return o, o.contrast().check()
 }
 
-// all reports that π₀(·|x) is known whichever action was drawn. That of the other of two actions is 1 less the logged
-// one only if Γ = 1, at every look.
+// all reports that π₀(·|x) is known whichever action was drawn: at every look, so not where later rows may show that it is
+// not what earlier ones tell. That of the other of two actions is 1 less the logged one only if Γ = 1.
 func (o Options) all(log Log) bool {
-	return !log.LoggedOnly() && !(log.Paired() && (o.Gamma > 1 || o.AnyTime))
+	return !log.LoggedOnly() && !(log.Derived() && o.AnyTime) && !(log.Paired() && o.Gamma > 1)
 }
 
 // LoggedOnly reports that X can have no model on the rows of a log: π₀ is known of the logged action alone, and no floor

@@ -10,6 +10,7 @@ type Log interface {
 	// another (a negative number: none; nil: no row depends on another).
 	Columns() (cost, propensity []float64, cluster []int32)
 	LoggedOnly() bool      // π₀ is known of the logged action alone
+	Derived() bool         // π₀ of the actions that were not drawn is what logged propensities tell
 	Paired() bool          // π₀ of the other of two actions is 1 less that of the logged one
 	Floor() float64        // π₀ of no action is below it, in no row; 0: it is not known
 	Choosing() bool        // rows offer sets of actions, or actions have features

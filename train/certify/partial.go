@@ -9,14 +9,15 @@ import (
 // Sums hold all that the bounds at any time need from rows. Those of shards add up to those of the
 // whole log, up to rounding.
 type Sums struct {
-	Delta    float64     `json:"delta"`    // level δ of the bounds
-	Gamma    float64     `json:"gamma"`    // factor Γ that propensities are known up to
-	Rows     int         `json:"rows"`     // that were added up
-	Clusters int         `json:"clusters"` // groups, or rows that have none
-	Plain    int         `json:"plain"`    // rows whose X is that of ls in every kind
-	Risk     [][]float64 `json:"risk"`     // Σ log(1 − ℓX) over clusters, by kind and ℓ; none without rows
-	Gain     [][]float64 `json:"gain"`     // the same of the gain over the logging policy
-	Missing  []string    `json:"missing"`  // kinds of bounds that these rows do not allow, and why
+	Delta    float64     `json:"delta"`                      // level δ of the bounds
+	Gamma    float64     `json:"gamma"`                      // factor Γ that propensities are known up to
+	Rows     int         `json:"rows"`                       // that were added up
+	Clusters int         `json:"clusters"`                   // groups, or rows that have none
+	Plain    int         `json:"plain"`                      // rows whose X is that of ls in every kind
+	Least    float64     `json:"least_propensity,omitempty"` // the floor that they rely on
+	Risk     [][]float64 `json:"risk"`                       // Σ log(1 − ℓX) over clusters, by kind and ℓ; none without rows
+	Gain     [][]float64 `json:"gain"`                       // the same of the gain over the logging policy
+	Missing  []string    `json:"missing"`                    // kinds of bounds that these rows do not allow, and why
 }
 
 // PoolSums returns the sums from which [Pool] computes its bounds.
@@ -26,7 +27,7 @@ func PoolSums(parts []PoolLog, o Options) (Sums, error) {
 		return Sums{}, err
 	}
 	out := Sums{Delta: s.o.Delta, Gamma: s.o.Gamma, Rows: len(s.rows) + s.pooled.rows,
-		Clusters: s.clusters() + s.pooled.clusters, Plain: s.plain(), Missing: s.missing}
+		Clusters: s.clusters() + s.pooled.clusters, Plain: s.plain(), Least: s.least, Missing: s.missing}
 	for _, k := range s.kinds {
 		out.Risk, out.Gain = append(out.Risk, k.risk.sum), append(out.Gain, k.gain.sum)
 	}
@@ -45,7 +46,7 @@ func (s *Sums) Add(other Sums) error {
 	case s.Delta != other.Delta || len(s.Risk) != len(other.Risk):
 		return errors.New("certify: sums of other bounds")
 	}
-	s.Gamma = max(s.Gamma, other.Gamma)
+	s.Gamma, s.Least = max(s.Gamma, other.Gamma), max(s.Least, other.Least)
 	s.Rows, s.Clusters, s.Plain = s.Rows+other.Rows, s.Clusters+other.Clusters, s.Plain+other.Plain
 	for i := range s.Risk {
 		for g := range s.Risk[i] {
@@ -93,7 +94,7 @@ func (s Sums) Bounds() (Bounds, error) {
 	if err := s.Check(); err != nil {
 		return Bounds{}, err
 	}
-	t := sums{first: []int{0}, missing: s.Missing, o: Options{Delta: s.Delta, Gamma: s.Gamma, AnyTime: true, Priors: 1}}
+	t := sums{first: []int{0}, missing: s.Missing, o: Options{Delta: s.Delta, Gamma: s.Gamma, AnyTime: true, Priors: 1}, least: s.Least}
 	t.pooled.rows, t.pooled.clusters, t.pooled.plain = s.Rows, s.Clusters, s.Plain
 	for i := range s.Risk {
 		p := kind{risk: newGrid(anyTime(1)), gain: newGrid(anyTime(0.5))}

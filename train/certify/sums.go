@@ -19,6 +19,7 @@ type sums struct {
 	cost     []float64
 	logged   []float64 // π₀(a_i|x_i)
 	floors   []float64 // of π₀, see [Log]; nil: it is known of all actions, or no floor is
+	least    float64   // the floor that dr relies on, of any log; 0: it relies on none
 	choosing bool      // see [Log]
 	o        Options
 	rows     []int    // that certify, those of a group next to each other
@@ -64,7 +65,11 @@ func (g grid) add(of grid) {
 func newSums(log Log, rows []int, o Options) *sums {
 	s := &sums{log: log, choosing: log.Choosing(), o: o, rows: rows}
 	if !o.all(log) && log.Floor() > 0 {
-		s.floors = slices.Repeat([]float64{log.Floor()}, log.K())
+		// Without its rows, an action's floor is not relied on: q = 0 there can only raise X, see costEstimate.
+		s.least, s.floors = log.Floor(), slices.Repeat([]float64{math.SmallestNonzeroFloat64}, log.K())
+		for _, r := range rows {
+			s.floors[log.Chosen(r)] = s.least
+		}
 	}
 	var group []int32
 	s.cost, s.logged, group = log.Columns()
@@ -130,6 +135,7 @@ func (s *sums) add(other *sums) {
 	s.pooled.plain += other.plain()
 	s.pooled.cost += other.total()
 	s.plays += other.plays
+	s.least = max(s.least, other.least)
 	for i := range s.kinds {
 		s.kinds[i].risk.add(other.kinds[i].risk)
 		s.kinds[i].gain.add(other.kinds[i].gain)
@@ -586,8 +592,8 @@ func (s *sums) bounds() Bounds {
 	if s.o.Gamma > 1 {
 		b.Gamma = s.o.Gamma
 	}
-	if s.floors != nil && len(s.kinds) > 1 {
-		b.Least = s.floors[0]
+	if len(s.kinds) > 1 {
+		b.Least = s.least
 	}
 	if s.choosing {
 		b.Plays, b.Wanted = s.plays, s.wanted()

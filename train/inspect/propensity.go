@@ -428,7 +428,7 @@ func (l *log) expected(by []Action) {
 				f.Means += ", or is not on offer everywhere"
 			}
 		}
-		if l.Propensities != nil && math.Abs(off) > 0.5 && math.Abs(by[worst].Z) > 8 {
+		if l.Propensities != nil && math.Abs(off) > 0.5 && math.Abs(by[worst].Z) > threshold(l.k)+1 {
 			f.Severity = Unusable
 		}
 	}

@@ -3,6 +3,7 @@ package logs
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -10,11 +11,13 @@ import (
 
 // Derived reports that the file has the propensities of logged actions alone, and these tell those of the others:
 //
-//   - each action has one propensity in all its rows, or no row and then 1/K, and these sum to 1: they are π₀(·|x);
+//   - each action has rows, all with one propensity, and these sum to 1: they are π₀(·|x);
 //   - each is 1 over the number of actions that its row offers: π₀ is uniform;
 //   - there are two actions, see Paired.
 //
-// A row whose other propensities are not those would, in the first two cases, have shown it with some probability.
+// A row whose other propensities are not those would, in the first two cases, have shown it with some probability: what
+// holds at any time may not use them, as a later row may show it. Nothing is derived where rows were left out, or in the
+// first two cases where an action has less than a third of the rows that it should have.
 func (l *Log) Derived() bool { return l.derived || l.paired }
 
 // Paired reports that the log has two actions and its file the propensity of the logged one alone: Propensities has 1
@@ -37,7 +40,23 @@ func (l *Log) atLeast() error {
 		return errors.New("setting least-propensity is for rows that offer the same named actions: log the " +
 			"propensities of what each offered")
 	}
+	got, n := l.drawn()
+	has := 0.
+	for a, rows := range got {
+		if rows == 0 { // bounds rely on no floor of it
+			continue
+		}
+		if has++; l.Least*n >= 20 && rows < l.Least*n/rarely {
+			return fmt.Errorf("setting least-propensity: %v of %v draws are of action %q, and %v in each row would be "+
+				"about %.0f: rows are missing, or it is not the least", rows, n, l.Actions[a], l.Least, l.Least*n)
+		}
+	}
+	most := 1 - l.Least*(has-1) // what the others leave
 	for i, p := range l.Propensity {
+		if p > most+Exact {
+			return fmt.Errorf("%s, column propensity: %v leaves less than %v, which setting least-propensity says is the "+
+				"least, to each of the others", l.where(i), p, l.Least)
+		}
 		if p < l.Least*(1-Exact) {
 			return fmt.Errorf("%s, column propensity: %v is below %v, which setting least-propensity says is the least",
 				l.where(i), p, l.Least)
@@ -46,15 +65,26 @@ func (l *Log) atLeast() error {
 	return nil
 }
 
-// derive fills the propensities of all actions as Derived says, where there is room.
+// derive fills the propensities of all actions as Derived says, where there is room. Rows that were left out may be those
+// of an action that the others say nothing of.
 func (l *Log) derive() {
 	k := l.K()
 	if l.Len() == 0 || l.Propensity == nil || l.Propensities != nil || l.Lists != nil || l.Numbers != nil ||
-		l.Choices != nil && !l.Sets() || l.Len() > heldNumbers/l.MostOptions() ||
+		l.Choices != nil && !l.Sets() || l.Len() > heldNumbers/l.MostOptions() || l.Skipped+l.LeftOut > 0 ||
 		slices.ContainsFunc(l.Propensity, func(p float64) bool { return !(p > 0 && p <= 1) }) {
 		return
 	}
 	if l.Sets() {
+		due := make([]float64, k) // draws that each action should have
+		for i := range l.draws() {
+			for j := range l.Options(i) {
+				a, _ := l.Option(i, j)
+				due[a] += 1 / float64(l.Options(i))
+			}
+		}
+		if got, _ := l.drawn(); !often(got, due) {
+			return
+		}
 		for i, p := range l.Propensity {
 			if !Near(p*float64(l.Options(i)), 1, Exact) {
 				return
@@ -77,22 +107,60 @@ func (l *Log) derive() {
 			break
 		}
 	}
-	for a, p := range of {
-		if p == 0 { // never drawn: of uniform draws it has as much as the others
-			of[a] = 1 / float64(k)
-		}
-	}
+	got, n := l.drawn()
+	due := floats.ScaleTo(make([]float64, k), n, of)
 	switch {
-	case one && Near(floats.Sum(of), 1, Exact):
+	case one && !slices.Contains(of, 0) && Near(floats.Sum(of), 1, Exact) && often(got, due):
 		l.Propensities, l.derived = l.Scratch(k*l.Len()), true
 		for i := range l.Propensity {
 			copy(l.Pi0(i), of)
 		}
-	case k == 2 && !one && l.Skipped+l.LeftOut == 0: // rows that were left out may be those of a third action
+	case k == 2 && !one:
 		l.Propensities, l.paired = l.Scratch(k*l.Len()), true
 		for i, p := range l.Propensity {
 			pi := l.Pi0(i)
 			pi[l.Action[i]], pi[1-l.Action[i]] = p, 1-p
+		}
+	}
+}
+
+// An action with fewer draws than 1/rarely of what is due has lost rows.
+const rarely = 3
+
+// often reports that each action has 1/rarely of the draws that are due, and one.
+func often(got, due []float64) bool {
+	for a, n := range due {
+		if n > 0 && got[a] < max(1, n/rarely) {
+			return false
+		}
+	}
+	return true
+}
+
+// drawn returns how often each action was drawn, and the number of draws.
+func (l *Log) drawn() (got []float64, n float64) {
+	got = make([]float64, l.K())
+	for i := range l.draws() {
+		got[l.Action[i]]++
+		n++
+	}
+	return got, n
+}
+
+// draws are the rows but those of a group after its first: they may have been drawn as one.
+func (l *Log) draws() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		seen := map[int32]bool{}
+		for i := range l.Action {
+			if l.Group != nil && l.Group[i] >= 0 {
+				if seen[l.Group[i]] {
+					continue
+				}
+				seen[l.Group[i]] = true
+			}
+			if !yield(i) {
+				return
+			}
 		}
 	}
 }

@@ -41,6 +41,8 @@ func TestPaired_AreLogsOfTwoActionsAlone(t *testing.T) {
 
 // Where each action has one propensity, and these sum to 1, all rows have them; so have sets that are drawn from evenly.
 func TestDerived_AreLogsDrawnAlikeInAllContexts(t *testing.T) {
+	const sets = `{"offered":["a","c"],"action":"c","propensity":0.5,"reward":1}` + "\n" +
+		`{"offered":["a","c"],"action":"a","propensity":0.5,"reward":0}` + "\n"
 	const jsonl = `{"offered":["a","b","c","d"],"action":"b","propensity":0.25,"reward":1}` + "\n" +
 		`{"offered":["a","c"],"action":"a","propensity":0.5,"reward":0}` + "\n"
 	const head = "action,reward,propensity\n"
@@ -52,12 +54,19 @@ func TestDerived_AreLogsDrawnAlikeInAllContexts(t *testing.T) {
 		"one an action": {"l.csv", head + "a,1,.5\nb,0,.3\nc,0,.2\na,1,.5\n", Options{},
 			[]float64{.5, .3, .2, .5, .3, .2, .5, .3, .2, .5, .3, .2}},
 		"uniform, one never drawn": {"l.csv", head + "a,1,.25\nb,0,.25\nc,0,.25\n",
-			Options{Actions: []string{"a", "b", "c", "d"}}, slices.Repeat([]float64{.25}, 12)},
-		"even sets":            {"l.jsonl", jsonl, Options{}, []float64{.25, .25, .25, .25, .5, .5}},
-		"an action is missing": {"l.csv", head + "a,1,.5\nb,0,.3\nc,0,.1\n", Options{}, nil},
-		"of two":               {"l.csv", head + "a,1,.5\nb,0,.3\na,1,.5\n", Options{}, nil},
-		"one action has two":   {"l.csv", head + "a,1,.5\nb,0,.3\nc,0,.2\na,1,.4\n", Options{}, nil},
-		"sets, not evenly":     {"l.jsonl", strings.Replace(jsonl, "0.5", "0.4", 1), Options{}, nil},
+			Options{Actions: []string{"a", "b", "c", "d"}}, nil},
+		"an action that cannot be drawn": {"l.csv", head + "a,1,.5\nb,0,.5\n",
+			Options{Actions: []string{"a", "b", "c"}}, nil},
+		"one rarely drawn": {"l.csv", head + strings.Repeat("a,1,.5\n", 6) + "b,0,.5\n", Options{}, nil},
+		"one drawn for a group": {"l.csv", "action,reward,propensity,group\n" + strings.Repeat("a,1,.5,1\n", 6) + "b,0,.5,2\n",
+			Options{}, slices.Repeat([]float64{.5}, 14)},
+		"bad rows":              {"l.csv", head + "a,1,.5\nb,0,.5\nb,,.5\n", Options{BadRows: t.TempDir() + "/bad.csv"}, nil},
+		"even sets":             {"l.jsonl", sets, Options{}, []float64{.5, .5, .5, .5}},
+		"sets, one never drawn": {"l.jsonl", jsonl, Options{}, nil},
+		"an action is missing":  {"l.csv", head + "a,1,.5\nb,0,.3\nc,0,.1\n", Options{}, nil},
+		"of two":                {"l.csv", head + "a,1,.5\nb,0,.3\na,1,.5\n", Options{}, nil},
+		"one action has two":    {"l.csv", head + "a,1,.5\nb,0,.3\nc,0,.2\na,1,.4\n", Options{}, nil},
+		"sets, not evenly":      {"l.jsonl", strings.Replace(sets, "0.5", "0.4", 1), Options{}, nil},
 	} {
 		l := mustOpen(t, write(t, c.file, c.text), c.o)
 		if !reflect.DeepEqual(l.Propensities, c.want) || l.Derived() != (c.want != nil) || l.Paired() {
@@ -77,11 +86,22 @@ func TestOpen_RefusesALeastPropensityThatCannotBe(t *testing.T) {
 	} else if wider, err := l.WithActions([]string{"a", "b", "c", "d"}); err != nil || wider.Floor() != 0 {
 		t.Errorf("beside another action the floor is %v, %v", wider.Floor(), err)
 	}
+	for _, text := range []string{ // an action without rows; rows of a group are one draw
+		"action,reward,propensity\n" + strings.Repeat("a,1,.7\n", 100),
+		"action,reward,propensity,group\nb,1,.3,2\n" + strings.Repeat("a,1,.7,1\n", 100),
+	} {
+		if l := mustOpen(t, write(t, "l.csv", text), Options{Least: .3, Actions: []string{"a", "b"}}); l.Floor() != .3 {
+			t.Errorf("floor %v", l.Floor())
+		}
+	}
 	for want, c := range map[string]struct {
 		text  string
 		least float64
 	}{
 		"row 3, column propensity: 0.1 is below 0.2":         {text, .2},
+		"row 1, column propensity: 0.9 leaves less than 0.3": {"action,reward,propensity\na,1,.9\nb,0,.3\n", .3},
+		"1 of 101 draws are of action \"b\", and 0.3 in each row would be about 30: rows are missing": {
+			"action,reward,propensity\nb,1,.3\n" + strings.Repeat("a,1,.7\n", 100), .3},
 		"3 actions cannot have 0.4 each":                     {text, .4},
 		"cannot have -1 each":                                {text, -1},
 		"cannot have NaN each":                               {text, math.NaN()},

@@ -231,9 +231,9 @@ func (s *stage) penalties(x *regress.Grouped) []float64 {
 }
 
 // pi0 is π₀ of an action that row i offers, by its place; 1 where it is not known, or may not be: a floor stands for
-// that of two actions within a factor.
+// what was derived, at any time or within a factor.
 func (s *stage) pi0(log *logs.Log, i, j int) float64 {
-	if all := log.Pi0(i); all != nil && !(log.Paired() && log.Least > 0) {
+	if all := log.Pi0(i); all != nil && !(log.Derived() && log.Least > 0) {
 		return all[j]
 	}
 	return 1

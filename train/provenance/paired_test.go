@@ -209,3 +209,53 @@ func TestPromise_OfALeastPropensity(t *testing.T) {
 		}
 	}
 }
+
+// What is derived of A/B tests is not used at any time: a later row may show that it was wrong.
+func TestDerived_IsNotUsedAtAnyTime(t *testing.T) {
+	rows := make([]logs.Decision, 400)
+	for i := range rows {
+		x := math.Sin(float64(i))
+		rows[i] = logs.Decision{Context: []features.Value{{Name: "x", Number: x}}, Action: i % 2, Cost: -float64(i % 3 % 2), Propensity: .5}
+	}
+	l, err := logs.Collect([]string{"first", "second"}, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := *l
+	plain.Propensities = nil
+	model := &certify.RewardModel{Name: "half", Fixed: true, Predict: func(dst []float64, _ int) { dst[0], dst[1] = .5, .5 }}
+	pi := func(dst []float64, _ int) error { dst[0], dst[1] = 0, 1; return nil }
+	for _, o := range []certify.Options{{}, {Gamma: 1.2}, {AnyTime: true}, {AnyTime: true, Gamma: 1.2}} {
+		o.Models = []*certify.RewardModel{model}
+		got, err := certify.Fixed(pi, nil, l, logs.Every(l.Len()), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := certify.Fixed(pi, nil, &plain, logs.Every(l.Len()), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !l.Derived() || reflect.DeepEqual(got, want) != o.AnyTime {
+			t.Errorf("Γ = %v, at any time %v: %+v, and %+v", o.Gamma, o.AnyTime, got, want)
+		}
+	}
+}
+
+// A floor is not believed of an action that no row has, whatever a model says of it.
+func TestFloor_IsNotOfActionsWithoutRows(t *testing.T) {
+	l := two{p: func(x float64) float64 { return .1 + .8/(1+math.Exp(-2*x)) }}.draw(t, 2000, 1)
+	l, err := l.WithActions([]string{"first", "second", "third"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := &certify.RewardModel{Name: "hope", Fixed: true, Predict: func(dst []float64, _ int) { dst[0], dst[1], dst[2] = .5, .5, .9 }}
+	pi := func(dst []float64, _ int) error { dst[0], dst[1], dst[2] = 0, 0, 1; return nil }
+	for _, o := range []certify.Options{{}, {Gamma: 1.1}, {AnyTime: true}} {
+		l.Least, o.Models = .1, []*certify.RewardModel{model}
+		b, err := certify.Fixed(pi, nil, l, logs.Every(l.Len()), o)
+		if err != nil || b.Reward() > .02 || b.Least != .1 {
+			t.Errorf("Γ = %v, at any time %v: %v of an action that was never drawn, by a floor of %v, %v", o.Gamma, o.AnyTime,
+				b.Reward(), b.Least, err)
+		}
+	}
+}

@@ -94,7 +94,7 @@ func (j *Judge) Partial(ctx context.Context, p *policyfile.Policy, o Options) (P
 	out.On.of(out.Groups, c.samples...)
 	out.Unread = Unread(p.File(), j.log)
 	low, high := j.log.RewardRange()
-	out.Of = fmt.Sprint(p.Hash(), " ", o.Delta, " ", o.Gamma, " ", j.log.FilesHash, " ", low, " ", high)
+	out.Of = fmt.Sprint(p.Hash(), " ", o.Delta, " ", o.Gamma, " ", j.log.FilesHash, " ", j.log.Least, " ", low, " ", high)
 	return out, out.sum(&c)
 }
 
