@@ -467,3 +467,18 @@ func TestInspect_TakesExtremeLogs(t *testing.T) {
 		checkText(t, inspect.Inspect(in))
 	}
 }
+
+// Where an action that could be drawn has no rows, beyond chance, the log is not of its propensities.
+func TestCounts_RefuteAnActionWithoutRows(t *testing.T) {
+	const head = "action,reward,x_0,p_a,p_b,p_c,p_d,p_e,p_f,p_g,p_h\n"
+	for n, want := range map[int]inspect.Severity{20: inspect.Fine, 80: inspect.Doubtful, 119: inspect.Unusable} {
+		rows := head
+		for i := range n {
+			rows += fmt.Sprintf("%c,%d,%d%s\n", 'a'+i%7, i%2, i*i%11, strings.Repeat(",.125", 8))
+		}
+		l := written(t, "l.csv", rows)
+		if f, _ := inspect.Inspect(l).Finding("counts by action"); f.Severity != want {
+			t.Errorf("%d rows: %+v", n, f)
+		}
+	}
+}
