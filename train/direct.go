@@ -98,7 +98,7 @@ const (
 	mostRegressed = 1 << 18 // elements of θ that hold a regression on more than the features
 	mostScaling   = 1 << 22 // numbers that scales are learned from
 	mostCoded     = 40_000  // rows of coded tables that scales are chosen on
-	mostAgain     = 1_000   // rows of which each fold has scales of its own: of few rows they know much of the rest
+	mostAgain     = 1_000   // rows of which each fold has scales of its own, as of mostTuning: shared ones know the rest
 	mostStrata    = 700     // beyond which folds have them, too: scales of so many pairs fit what is held out
 	scaledAgain   = 2       // updates of them
 	mostProducts  = 2100
@@ -459,7 +459,7 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 			learn = rows
 		}
 		own := p
-		if of.tune != nil && (len(rows) <= mostAgain || distinct(p.strata) > mostStrata) {
+		if of.tune != nil && (len(rows) <= mostAgain || len(rows) >= mostTuning || distinct(p.strata) > mostStrata) {
 			var err error
 			if own, err = of.tune(ctx, t, learn, p); err != nil {
 				return err

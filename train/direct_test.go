@@ -422,6 +422,10 @@ func TestDirect_HeldOutRowsDoNotFlatter(t *testing.T) {
 	if gain < 0 {
 		t.Errorf("held-out rows have %.1f nats less log-loss by scores of noise than by their mean", -gain)
 	}
+	// So would those of 10,000 rows, of which many actions have few each.
+	if gain := flattered(t, tableLog(mostTuning, 13, 20, 1, func([]float64, int) float64 { return .4 })); gain < 0 {
+		t.Errorf("many actions: held-out rows have %.1f nats less log-loss by scores of noise than by their mean", -gain)
+	}
 }
 
 // flattered is the log-loss of quadratic scores of held-out rows, less that of their mean reward of .4, in nats.

@@ -87,7 +87,7 @@ func logMean(x []float64) float64 { return floats.LogSumExp(x) - math.Log(float6
 // e-value's mean is at most 1. By Markov's inequality it exceeds 1,000 in at most 1 of
 // 1,000 sound logs. Guesses are π₀ (if all propensities are known; else 1) times
 // exp(b_a), of each action's share alone; the shares in rows of the same context, shrunk to
-// those; and exp(b_a + w_aᵀx), a multinomial logistic regression, x without and with
+// those; and exp(b_a + w_aᵀx), a multinomial logistic regression, x with what the time tells, without and with
 // products of pairs of features; of logs with choices see choices. A last bet, on all rows, is on 1/K and needs no
 // learning.
 type bets struct {
@@ -162,6 +162,7 @@ func (l *log) bet() {
 		return
 	}
 	b := &bets{reader: l.reader(min(64, max(8, 2000/l.MostOptions())))} // fewer if there are many actions
+	b.timed()
 	b.gammas = [2]float64{1, max(propensity.Rounded, l.gamma)}
 	b.say = b.why
 	e := b.run()
@@ -208,7 +209,7 @@ func (b *bets) run() (e [2]float64) {
 	for f := range b.features {
 		b.terms = append(b.terms, []int{f})
 	}
-	for f := 0; f < len(b.features) && len(b.features) <= pairsUpTo; f++ {
+	for f := 0; f < b.ofContexts() && b.ofContexts() <= pairsUpTo; f++ {
 		for g := range f + 1 {
 			b.terms = append(b.terms, []int{f, g})
 		}

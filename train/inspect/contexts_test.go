@@ -34,7 +34,7 @@ func TestContexts_AreToldApartByNamesAndValues(t *testing.T) {
 	if r.Rows != 4 || r.K != 2 || r.Known != "logged" {
 		t.Errorf("%+v", r)
 	}
-	if f, ok := r.Finding("reading"); !ok || f.Measured != "column x_a, 1 rows: no value, or a word for none such as NA: it counts as 0" {
+	if f, ok := r.Finding("reading"); !ok || f.Measured != "column x_a, 1 rows: no value, or a word for none such as NA: it is read as missing" {
 		t.Errorf("%+v", f)
 	}
 	if f, ok := r.Finding("decision ids"); !ok || f.Severity == Fine {

@@ -245,6 +245,7 @@ func (l *log) groups() {
 	if !(variance > 1e-12*n) {
 		variance = 0
 	}
+	const fewGroups = 30 // of fewer, and rows without, no bound is above the least reward
 	pairs := squares - n
 	alike := s.square - 2*mean*s.product + mean*mean*squares - variance // Σ_{i≠j} d_i d_j over the groups
 	f := Finding{Check: "groups", Measured: fmt.Sprintf("%.0f groups in %.0f rows, the largest of %d", count[0], n,
@@ -259,6 +260,12 @@ func (l *log) groups() {
 		f.Means = fmt.Sprintf("%.0f rows share a group: a guarantee counts a group as one row", shared)
 		f.Do = "nothing, if rows of different groups are independent; intervals are clustered by group"
 		f.Numbers = []Number{{"correlation", rho}, {"variance factor", factor}}
+		if count[0]+float64(l.n)-n < fewGroups {
+			f.Severity = Doubtful
+			f.Means += ", and of so few nothing can be guaranteed"
+			f.Do = "if the column does not say which rows depend on one another, as those of a customer do, read it as " +
+				"a column of the context"
+		}
 	}
 	l.add(f)
 }

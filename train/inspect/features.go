@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"opl/train/logs"
 )
@@ -42,7 +43,48 @@ type reader struct {
 	x        []float64 // buffer for a vector; nil: features have names
 	none     []float64 // features of value 0, as a vector has them
 	scales   []scale   // of the features
+	clock    []int     // features of the time, which come last, by their places in clock
+	span     [2]int64  // of the time
 }
+
+// clock names what a row's time tells of it. Hours and days are those of UTC.
+var clock = [...]string{"timestamp=weekend", "timestamp=6 to 12 h UTC", "timestamp=12 to 18 h UTC", "timestamp=18 to 24 h UTC",
+	"timestamp (0: first, 1: last)"}
+
+// timed adds what the time tells, where it varies.
+func (r *reader) timed() {
+	if r.Time == nil {
+		return
+	}
+	r.span = [2]int64{slices.Min(r.Time), slices.Max(r.Time)}
+	all := make([]feature, len(clock))
+	for j, name := range clock {
+		all[j] = feature{name: name, place: j}
+	}
+	for _, f := range r.spread(all, func(i int, use func(j int, v float64)) {
+		for j := range clock {
+			use(j, r.tells(i, j))
+		}
+	}) {
+		r.clock, r.features = append(r.clock, f.place), append(r.features, f)
+		r.scales, r.none = append(r.scales, scale{f.mean, 1 / f.sd}), append(r.none, 0)
+	}
+}
+
+// tells is one of the features of row i's time.
+func (r *reader) tells(i, which int) (v float64) {
+	at := time.Unix(0, r.Time[i]).UTC()
+	switch {
+	case which == 0 && at.Weekday()%6 == 0, which > 0 && which == at.Hour()/6:
+		return 1
+	case which == len(clock)-1:
+		return float64(r.Time[i]-r.span[0]) / float64(r.span[1]-r.span[0])
+	}
+	return 0
+}
+
+// ofContexts counts the features that are of contexts.
+func (r *reader) ofContexts() int { return len(r.features) - len(r.clock) }
 
 // reader reads at most so many features.
 func (l *log) reader(most int) *reader {
@@ -128,9 +170,12 @@ func (l *log) spread(features []feature, each func(i int, use func(j int, v floa
 
 // each calls use with the features of row i by their place in r.features; those of value 0 may be left out.
 func (r *reader) each(i int, use func(f int, v float64)) {
+	for j, which := range r.clock {
+		use(r.ofContexts()+j, r.tells(i, which))
+	}
 	if r.x != nil {
 		r.X.Row64(r.Context(i), r.x)
-		for f := range r.features {
+		for f := range r.ofContexts() {
 			use(f, r.x[r.features[f].place])
 		}
 		return
@@ -152,6 +197,10 @@ func (r *reader) vector(i int, dst []float64) {
 	ids, values := r.Values(i)
 	values = values[:len(ids)]
 	copy(dst, r.none)
+	for j, which := range r.clock {
+		f := r.ofContexts() + j
+		dst[f] = r.scales[f].standard(r.tells(i, which))
+	}
 	for j, id := range ids {
 		if f := r.at[id]; uint(f) < uint(len(r.scales)) {
 			dst[f] = r.scales[f].standard(values[j])

@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"opl/testdata/long"
@@ -479,6 +481,68 @@ func TestCounts_RefuteAnActionWithoutRows(t *testing.T) {
 		l := written(t, "l.csv", rows)
 		if f, _ := inspect.Inspect(l).Finding("counts by action"); f.Severity != want {
 			t.Errorf("%d rows: %+v", n, f)
+		}
+	}
+}
+
+// Draws that follow the clock, and not the propensities that were logged, are seen without a column of the hour; a ramp
+// whose propensities were logged is sound.
+func TestBets_ReadTheClock(t *testing.T) {
+	for name, c := range map[string]struct {
+		p     func(at time.Time) float64 // of action b
+		said  float64                    // in all rows; 0: p
+		worst inspect.Severity
+	}{
+		"by night": {func(at time.Time) float64 {
+			return map[bool]float64{true: .5, false: .1}[at.Hour() < 6 || at.Hour() >= 18]
+		}, .3, inspect.Unusable},
+		"weekends":   {func(at time.Time) float64 { return map[bool]float64{true: .6, false: .18}[at.Weekday()%6 == 0] }, .3, inspect.Unusable},
+		"a ramp":     {func(at time.Time) float64 { return map[bool]float64{true: .1, false: .5}[at.Day() < 12] }, .3, inspect.Unusable},
+		"logged so":  {func(at time.Time) float64 { return map[bool]float64{true: .1, false: .5}[at.Day() < 12] }, 0, inspect.Fine},
+		"by the day": {func(at time.Time) float64 { return .2 + .02*float64(at.Day()) }, 0, inspect.Fine},
+	} {
+		r := rand.New(rand.NewPCG(3, 9))
+		var b strings.Builder
+		b.WriteString("action,reward,propensity,timestamp,x_a\n")
+		start := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+		for i := range 3000 {
+			at := start.Add(time.Duration(i) * 11 * time.Minute)
+			p, action := c.p(at), "a"
+			said := cmp.Or(c.said, p)
+			if said = 1 - said; r.Float64() < p {
+				action, said = "b", 1-said
+			}
+			fmt.Fprintf(&b, "%s,%d,%v,%s,%.3f\n", action, r.IntN(2), said, at.Format(time.RFC3339), r.NormFloat64())
+		}
+		if f, _ := inspect.Inspect(written(t, "l.csv", b.String())).Finding("bets on propensities"); f.Severity != c.worst {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// A guarantee counts groups: of a few it can say nothing. That a new version earns more than the old one does not say
+// that the reward is a cost.
+func TestInspect_OfGroupsAndVersions(t *testing.T) {
+	for _, c := range []struct {
+		groups int
+		check  string
+		want   inspect.Severity
+	}{{3, "groups", inspect.Doubtful}, {60, "groups", inspect.Fine}, {6000, "sign of the reward", inspect.Fine}} {
+		r := rand.New(rand.NewPCG(5, 9))
+		rows := "action,reward,propensity,group\n"
+		for i := range 6000 {
+			action, p, mean := "old", .9, .1
+			if r.Float64() < .1 {
+				action, p, mean = "new", .1, .5
+			}
+			reward := 0
+			if r.Float64() < mean {
+				reward = 1
+			}
+			rows += fmt.Sprintf("%s,%d,%v,g%d\n", action, reward, p, i%c.groups)
+		}
+		if f, _ := inspect.Inspect(written(t, "l.csv", rows)).Finding(c.check); f.Severity != c.want {
+			t.Errorf("%d groups: %+v", c.groups, f)
 		}
 	}
 }

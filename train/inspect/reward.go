@@ -66,7 +66,7 @@ func (l *log) commonest() (common float64, most int, exact bool) {
 // sign looks for costs read as rewards or the reverse. It doubts rewards of two
 // values if more than 95 % of rows have the larger one. It doubts a logging policy
 // that earns less than the uniform policy would, at z < −5 and by more than a
-// tenth of the spread.
+// tenth of the spread, but for a test of versions, whose shares nobody chose by the reward.
 func (l *log) sign() {
 	low, high := l.lowest("cost", func() float64 { return slices.Min(l.Cost) }), -l.lowest("cost, the largest",
 		func() float64 { return -slices.Max(l.Cost) })
@@ -98,7 +98,7 @@ func (l *log) sign() {
 		f.Measured += fmt.Sprintf("; logging policy %.4g, uniform %.4g, z = %.1f", l.units.At(on),
 			l.units.At(uniform), z)
 		if spread := (high - low) * math.Sqrt(share*(1-share)); z < -5 && on-uniform < -0.1*max(spread, 0.01) &&
-			f.Severity == Fine {
+			f.Severity == Fine && (!l.Derived() || l.Paired()) {
 			f.Severity, f.Means = Doubtful, "the logging policy earns less than chance: rewards and costs may be "+
 				"exchanged"
 		}

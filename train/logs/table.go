@@ -244,7 +244,7 @@ func (b *builder) settle() error {
 		case c.role == roleContext && c.kind == undecided:
 			b.note(c.name, 0, "the column has no values")
 		case c.role == roleContext && c.missing > 0:
-			b.note(c.name, c.missing, "no value, or a word for none such as NA: it counts as 0")
+			b.note(c.name, c.missing, "no value, or a word for none such as NA: it is read as missing")
 		}
 		if n := len(c.categories); c.role == roleContext && n > 1000 {
 			b.note(c.name, 0, "%d distinct values, each a feature of its own: an identifier is no context", n)

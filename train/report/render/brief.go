@@ -114,7 +114,11 @@ func (b *brief) facts(facts []html.Fact) {
 		if f.Name == "note" {
 			b.notes = append(b.notes, factLine(f))
 		} else {
-			b.doubt("", f.Name, strings.TrimPrefix(factLine(f), f.Name))
+			of, after, cut := strings.Cut(f.Value, ": ") // what there is no room for goes by its beginning
+			if cut {
+				after = ": " + after
+			}
+			b.doubt(fmt.Sprintf("%-10s ", f.Name), of, after)
 		}
 	}
 }
