@@ -639,12 +639,13 @@ func (l *log) reading() {
 }
 
 // alike finds names that may be one: they differ by blanks around them, by how letters with accents are written, by .0
-// after a number, or by capitals. Short names, and those of more than a thousand, may be identifiers in which capitals count.
+// after a number, or by capitals. Short names of more than ten, and those of more than a thousand, may be identifiers in
+// which capitals count.
 func alike(names []string) (one, other string, found bool) {
 	seen := map[string]string{}
 	for _, name := range names {
 		key := norm.NFC.String(strings.TrimSuffix(strings.TrimSpace(name), ".0"))
-		if len(key) >= 4 && len(names) <= 1000 {
+		if len(key) >= 4 && len(names) <= 1000 || len(names) <= 10 {
 			key = strings.ToLower(key)
 		}
 		if first, is := seen[key]; is {

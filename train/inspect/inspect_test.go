@@ -310,6 +310,10 @@ func TestInspect_FindsEachDefect(t *testing.T) {
 			in.Actions = slices.Clone(in.Actions)
 			in.Actions[3], in.Actions[5] = "shoe", "Shoe"
 		}},
+		{"short, of few", "names of actions", inspect.Doubtful, "capitals, blanks", plain, func(in *logs.Log) {
+			in.Actions = slices.Clone(in.Actions)
+			in.Actions[3], in.Actions[5] = "a", "A "
+		}},
 		{"accents", "names of actions", inspect.Doubtful, "how accents are written", plain, func(in *logs.Log) {
 			in.Actions = slices.Clone(in.Actions)
 			in.Actions[3], in.Actions[5] = "caf\u00e9", "cafe\u0301"

@@ -170,7 +170,7 @@ func concluded(s provenance.Statement, next string) string {
 		return fmt.Sprintf("better than %s: it earns at least %s, at least %s more,%s with probability %v; next: %s",
 			who, u.Least(s.Guaranteed, errorOf(s)), u.LeastWidth(-s.Gain.Risk), at, 1-s.Delta, next)
 	case provenance.Doubted:
-		return "doubted: the log contradicts what the bounds assume; next: opl inspect, and repair the log"
+		return "doubted: the log contradicts what the bounds assume, or lacks what the policy reads, as said below; next: mend that"
 	case provenance.Vacuous:
 		return "nothing is guaranteed: the bound allows the least reward; next: keep what plays, and log more rows " +
 			"with more randomness"
