@@ -73,9 +73,13 @@ func (r *reader) timed() {
 
 // tells is one of the features of row i's time.
 func (r *reader) tells(i, which int) (v float64) {
-	at := time.Unix(0, r.Time[i]).UTC()
-	switch {
-	case which == 0 && at.Weekday()%6 == 0, which > 0 && which == at.Hour()/6:
+	const day = int64(24 * time.Hour)
+	days, in := r.Time[i]/day, r.Time[i]%day // since 1970, a Thursday
+	if in < 0 {
+		days, in = days-1, in+day
+	}
+	switch weekday := (days%7 + 11) % 7; { // 0 is Sunday
+	case which == 0 && weekday%6 == 0, which > 0 && int64(which) == in/(day/4):
 		return 1
 	case which == len(clock)-1:
 		return float64(r.Time[i]-r.span[0]) / float64(r.span[1]-r.span[0])
