@@ -245,7 +245,7 @@ func (l *log) groups() {
 	if !(variance > 1e-12*n) {
 		variance = 0
 	}
-	const fewGroups = 30 // of fewer, and rows without, no bound is above the least reward
+	const fewGroups = 30 // of fewer, with the rows that have none, no bound is above the least reward
 	pairs := squares - n
 	alike := s.square - 2*mean*s.product + mean*mean*squares - variance // Σ_{i≠j} d_i d_j over the groups
 	f := Finding{Check: "groups", Measured: fmt.Sprintf("%.0f groups in %.0f rows, the largest of %d", count[0], n,

@@ -82,7 +82,7 @@ func (r *reader) tells(i, which int) (v float64) {
 	case which == 0 && weekday%6 == 0, which > 0 && int64(which) == in/(day/4):
 		return 1
 	case which == len(clock)-1:
-		return float64(r.Time[i]-r.span[0]) / float64(r.span[1]-r.span[0])
+		return (float64(r.Time[i]) - float64(r.span[0])) / (float64(r.span[1]) - float64(r.span[0]))
 	}
 	return 0
 }
