@@ -50,3 +50,6 @@ func (j *Judge) Weighed(p *policyfile.Policy, o Options, shares int) (string, er
 	}
 	return all.farFromOne(1), err
 }
+
+// Strange are the columns of which a policy reads other names than rows have.
+func Strange(reads, names []string) []string { return strange(reads, names) }

@@ -40,14 +40,47 @@ func Unread(f *policyfile.File, log *logs.Log) string {
 	return ""
 }
 
-// Unknown says how many names in a log's contexts a policy does not know; empty: none.
+// Unknown says how many names in a log's contexts a policy does not know, and of which columns it knows none; empty: none.
 func Unknown(p *policyfile.Policy, log *logs.Log) string {
 	n := len(log.Names()) - p.Inputs().Knows(log.Names())
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves "+
+	text := fmt.Sprintf("the policy does not know %d of the %d names and categories in the contexts, and leaves "+
 		"them out", n, len(log.Names()))
+	var reads []string
+	for _, c := range p.File().Components {
+		reads = append(reads, c.Encoder.Names...)
+	}
+	if none := strange(reads, log.Names()); none != nil {
+		text += "; none that it knows is in column " + strings.Join(none[:min(5, len(none))], ", ")
+	}
+	return text
+}
+
+// strange are the columns of names of which a policy reads some, and no row has one of these.
+func strange(reads, names []string) (columns []string) {
+	known := map[string]int{} // by column: 1 the log has it, 2 the policy reads it, 4 both have a name
+	has := map[string]bool{}
+	for _, name := range names {
+		if column, _, ok := strings.Cut(name, "="); ok {
+			known[column], has[name] = 1, true
+		}
+	}
+	for _, name := range reads {
+		if column, _, ok := strings.Cut(name, "="); ok && known[column] > 0 {
+			if known[column] |= 2; has[name] {
+				known[column] |= 4
+			}
+		}
+	}
+	for column, of := range known {
+		if of == 1|2 {
+			columns = append(columns, column)
+		}
+	}
+	slices.Sort(columns)
+	return columns
 }
 
 // tabular reports a log of which a row has half of the columns or more, on average.

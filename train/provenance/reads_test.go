@@ -104,3 +104,12 @@ func TestReads_NamesColumnsThatDifferByCapitals(t *testing.T) {
 		}
 	}
 }
+
+// Words that were changed, such as true for yes, are named by their column.
+func TestStrange_NamesColumnsWithoutAKnownName(t *testing.T) {
+	reads := strings.Fields("age premium=no premium=yes city=Oslo city=Rome shop=1")
+	names := strings.Fields("age premium=true premium=false city=Rome city=Lima week=7")
+	if got := provenance.Strange(reads, names); !slices.Equal(got, []string{"premium"}) {
+		t.Errorf("%q", got)
+	}
+}
