@@ -550,3 +550,21 @@ func TestInspect_OfGroupsAndVersions(t *testing.T) {
 		}
 	}
 }
+
+// Where known propensities are 0, weights of the uniform policy average less than 1, and no more is wrong.
+func TestMeanWeight_CountsWhatCanBeDrawn(t *testing.T) {
+	for said, want := range map[string]inspect.Severity{"0": inspect.Fine, ".25": inspect.Doubtful} { // of c in the second half
+		r := rand.New(rand.NewPCG(4, 9))
+		rows := "action,reward,x_0,p_a,p_b,p_c\n"
+		for i := range 4000 {
+			p, a := "0.25,0.25,0.5", []int{0, 1, 2, 2}[r.IntN(4)]
+			if i >= 2000 {
+				p, a = map[string]string{"0": "0.5,0.5,0", ".25": "0.375,0.375,0.25"}[said], r.IntN(2)
+			}
+			rows += fmt.Sprintf("%c,%d,%d,%s\n", 'a'+a, r.IntN(2), i*i%11, p)
+		}
+		if f, _ := inspect.Inspect(written(t, "l.csv", rows)).Finding("mean weight of uniform"); f.Severity != want {
+			t.Errorf("%s: %+v", said, f)
+		}
+	}
+}

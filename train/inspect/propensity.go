@@ -14,6 +14,7 @@ import (
 	"opl/graph/kernel"
 	"opl/policies/propensity"
 	"opl/train/internal/keys"
+	"opl/train/logs"
 )
 
 // shape looks for propensities that are constant, rounded or those of something
@@ -84,15 +85,27 @@ func (l *log) shape() {
 }
 
 // meanWeight tests E[1/(K p)] = 1, the mean weight of the uniform policy. It is
-// below 1 where actions have no support, and above 1 for no policy. Off by more
+// below 1 where actions have no support, as far as propensities of 0 say, and above 1 for no policy. Off by more
 // than 0.0102 at level alpha is doubtful; above 1.1 at z > 6, or where 1 − p
 // would fit and p does not, unusable. Where all propensities are known the
 // exact variance has to agree with the verdict too, where rows share groups that of the
 // groups, and the mean propensity is
 // tested against its least value 1/K.
 func (l *log) meanWeight() {
-	m := l.mean("weight", l.ofUniform)
-	want := l.near(m.value)
+	of := func(i int) (share float64) { // of the actions that may be drawn
+		pi := l.Pi0(i)
+		for _, p := range pi {
+			if p > logs.LeastPropensity {
+				share += 1 / float64(len(pi))
+			}
+		}
+		return share
+	}
+	m, supported := l.mean("weight", l.ofUniform), 1.
+	if l.Propensities != nil {
+		supported = l.mean("support of uniform", of).value
+	}
+	want := supported * l.near(m.value/supported)
 	if m.se < 1e-9 && math.Abs(m.value/want-1) < 0.0102 { // all alike, rounded
 		want = m.value
 	}
@@ -106,7 +119,7 @@ func (l *log) meanWeight() {
 					s += 1 / p
 				}
 			}
-			return s/float64(len(pi)*len(pi)) - 1
+			return s/float64(len(pi)*len(pi)) - of(i)*of(i)
 		}).value
 		if exact := (m.value - want) / math.Sqrt(max(v, 0)/float64(l.n)); math.Abs(exact) < math.Abs(z) {
 			z = exact
