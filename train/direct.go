@@ -98,7 +98,7 @@ const (
 	mostRegressed = 1 << 18 // elements of θ that hold a regression on more than the features
 	mostScaling   = 1 << 22 // numbers that scales are learned from
 	mostCoded     = 40_000  // rows of coded tables that scales are chosen on
-	mostAgain     = 1_000   // rows of which each fold has scales of its own, as of mostTuning: shared ones know the rest
+	mostAgain     = 1_000   // up to so many rows, and from mostTuning on, each fold has scales of its own: shared ones know the rest
 	mostStrata    = 700     // beyond which folds have them, too: scales of so many pairs fit what is held out
 	scaledAgain   = 2       // updates of them
 	mostProducts  = 2100

@@ -133,8 +133,8 @@ func (o Options) check() (Options, error) {
 	return o, o.contrast().check()
 }
 
-// all reports that π₀(·|x) is known whichever action was drawn: at every look, so not where later rows may show that it is
-// not what earlier ones tell. That of the other of two actions is 1 less the logged one only if Γ = 1.
+// all reports that π₀(·|x) is known whichever action was drawn. What is derived from the rows so far is not used at any
+// time, as a later row may contradict it. Of two actions the other has 1 less the logged one only if Γ = 1.
 func (o Options) all(log Log) bool {
 	return !log.LoggedOnly() && !(log.Derived() && o.AnyTime) && !(log.Paired() && o.Gamma > 1)
 }
