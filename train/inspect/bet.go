@@ -24,12 +24,28 @@ import (
 )
 
 const (
-	refuted   = 1000 // the e-value from which propensities are taken to be wrong
-	kinds     = 4    // of q that are learned
-	ridge     = 4    // ½·ridge·‖W‖² beside the log-likelihood
-	iterate   = 20   // iterations of L-BFGS
-	pairsUpTo = 10   // features whose products are features, too
-	betRows   = 512  // rows at a time
+	refuted = 1000 // the e-value from which propensities are taken to be wrong
+	ridge   = 4    // ½·ridge·‖W‖² beside the log-likelihood
+	iterate = 20   // iterations of L-BFGS
+	betRows = 512  // rows at a time
+	sharp   = 4    // times which scores of regressions are bet on, too
+)
+
+// kind is a way of guessing the action.
+type kind int
+
+const (
+	byShares kind = iota
+	byContexts
+	byRegression
+	byRegressionSharply
+	byOptions
+	byOptionsSharply
+	byProducts
+	byProductsSharply
+	byTrees
+	evenly
+	kinds
 )
 
 var lambdas = [...]float64{0.01, 0.03, 0.1, 0.3, 0.6, 1}
@@ -81,26 +97,28 @@ func logMean(x []float64) float64 { return floats.LogSumExp(x) - math.Log(float6
 //
 //	∏_u mean_{i∈u} (1 − λω_i + λω_i q(a_i|x_i)/(Γ₀ π₀(a_i|x_i)))
 //
-// over clusters u, with weights ω of rows over the largest. If a row's propensity is true
+// over clusters u, with weights ω of rows over the largest. A list of which only the joint propensity is known is one
+// draw, q the product over its slots. If a row's propensity is true
 // within a factor Γ₀, its factor's mean is at most 1, as Σ_a π(a|x) q(a|x)/(Γ₀ π₀(a|x)) ≤
 // Σ_a q(a|x) = 1 for every q that has not seen the row. Clusters are independent, so the
 // e-value's mean is at most 1. By Markov's inequality it exceeds 1,000 in at most 1 of
-// 1,000 sound logs. Guesses are π₀ (if all propensities are known; else 1) times
+// 1,000 sound logs. Guesses are, among what is offered, π₀ (if all propensities are known; else 1) times
 // exp(b_a), of each action's share alone; the shares in rows of the same context, shrunk to
-// those; and exp(b_a + w_aᵀx), a multinomial logistic regression, x with what the time tells, without and with
-// products of pairs of features; of logs with choices see choices. A last bet, on all rows, is on 1/K and needs no
-// learning.
+// those; exp(b_a + s w_aᵀx), a multinomial logistic regression, x with what the time tells; of sets, also
+// what options holds; and what trees foresee, see forecast. s is 1 or sharp: with λ as much
+// smaller, a bet wins about as much, and pays less for Γ₀, which costs λ(1 − 1/Γ₀) in every row. A last bet, on
+// all rows, is on 1/K and needs no learning.
 type bets struct {
 	*reader
 	cluster []uint64
 	halves  [2][]int32 // rows by cluster
-	terms   [][]int    // features, and pairs of them, that are multiplied
-	width   int        // 1 + terms
+	width   int        // 1 + features
 	most    float64
+	kinds   []kind   // that are learned
+	options *options // of sets
 	guesses [2]guess // learned on half 0 and half 1
-	say     func() string
-	won     [2][kinds + 1]wealth // the last by bets on 1/K
-	gammas  [2]float64           // Γ₀: 1, and propensity.Rounded or what propensities are said to be known up to
+	won     [2][kinds]wealth
+	gammas  [2]float64 // Γ₀: 1, and propensity.Rounded or what propensities are said to be known up to
 }
 
 // shares hold what one half taught about actions: how often each was taken, relative to its propensities, in all
@@ -150,23 +168,26 @@ func (b *bets) shares(h int) (q shares, got []float64) {
 // regression. Of more, those that were logged least are one class, which is divided among them by their shares.
 type guess struct {
 	shares
+	sum     float64 // Σ_a exp(b_a)
 	class   []int32 // of each action
 	classes int
-	w       [2]blas64.General // without and with products, by class
+	w       blas64.General // by class
+	trees   forecast
 }
+
+// byAction reports that actions have regressions: not where the actions of each row are many, or sets of many.
+func (b *bets) byAction() bool { return b.Choices == nil || b.k <= mostClasses }
 
 // bet adds the finding, and sets the report's Gamma. Estimated propensities, which
 // certify nothing, are not bet on.
 func (l *log) bet() {
-	if l.Propensity == nil || l.Estimated {
+	if l.Propensity == nil && !l.Lists.Jointly() || l.Estimated {
 		return
 	}
 	b := &bets{reader: l.reader(min(64, max(8, 2000/l.MostOptions())))} // fewer if there are many actions
 	b.timed()
 	b.gammas = [2]float64{1, max(propensity.Rounded, l.gamma)}
-	b.say = b.why
-	e := b.run()
-	l.wins(e, func() string { return b.say() })
+	l.wins(b.run(), b.why)
 	if n := len(b.halves[0]) + len(b.halves[1]); n < l.n {
 		l.found[len(l.found)-1].Measured += fmt.Sprintf(", on %d of the rows", n)
 	}
@@ -206,40 +227,35 @@ func (b *bets) run() (e [2]float64) {
 		_, b.shared = keys.Sharing(b.contexts)
 	}
 	b.divide()
-	for f := range b.features {
-		b.terms = append(b.terms, []int{f})
-	}
-	for f := 0; f < b.ofContexts() && b.ofContexts() <= pairsUpTo; f++ {
-		for g := range f + 1 {
-			b.terms = append(b.terms, []int{f, g})
-		}
-	}
-	b.width = 1 + len(b.terms)
+	b.width = 1 + len(b.features)
 	for i := range b.n {
 		b.most = max(b.most, b.rowWeight(i))
 	}
-	if b.Sets() || b.Choices != nil && b.k > mostClasses {
-		b.choices()
-	} else {
-		var both sync.WaitGroup
-		for h, half := range [2]*bets{b.alone(), b.alone()} {
-			both.Go(func() { b.guesses[h] = half.learn(h) })
-		}
-		both.Wait()
-		differ := kinds - 2 + b.regressions()
-		b.play(b.guessed(), differ)
-		for h := range b.won {
-			copy(b.won[h][differ:kinds], b.won[h][differ-1:kinds-1])
-		}
+	b.kinds = []kind{byShares, byContexts}
+	if b.Propensity != nil {
+		b.kinds = append(b.kinds, byTrees)
 	}
+	if b.byAction() {
+		b.kinds = append(b.kinds, byRegression, byRegressionSharply)
+	}
+	if b.Sets() {
+		b.options = b.describe()
+		b.kinds = append(b.kinds, byOptions, byOptionsSharply, byProducts, byProductsSharply)
+	}
+	var both sync.WaitGroup
+	for h, half := range [2]*bets{b.alone(), b.alone()} {
+		both.Go(func() { b.guesses[h] = half.learn(h) })
+	}
+	both.Wait()
+	b.play(b.guessed())
 	for g := range e {
 		var all []float64
 		for h := range b.won {
-			for j := range kinds {
+			for _, j := range b.kinds {
 				all = append(all, value(g, &b.won[h][j]))
 			}
 		}
-		e[g] = logMean([]float64{logMean(all), value(g, &b.won[0][kinds], &b.won[1][kinds])})
+		e[g] = logMean([]float64{logMean(all), value(g, &b.won[0][evenly], &b.won[1][evenly])})
 	}
 	return e
 }
@@ -289,21 +305,41 @@ func (b *bets) divide() {
 			b.halves[h&1] = append(b.halves[h&1], int32(i))
 		}
 	}
+	b.slots()
 	for _, rows := range b.halves {
 		keys.SortRows(rows, b.cluster)
+	}
+}
+
+// slots makes the slots of a list that is a group of its own draws of their own, as the propensity of each holds given
+// those above it.
+func (b *bets) slots() {
+	if b.Lists == nil || b.Lists.Jointly() || b.doubts(Repeats) {
+		return
+	}
+	list := map[int32]int32{} // of each group; negative: it has several
+	for i, g := range b.Group {
+		if of, is := list[g]; is && of != b.Lists.Of[i] {
+			list[g] = -1
+		} else if !is {
+			list[g] = b.Lists.Of[i]
+		}
+	}
+	b.cluster = slices.Clone(b.cluster)
+	for i := range b.cluster {
+		if b.Group == nil || list[b.Group[i]] >= 0 {
+			b.cluster[i] = keys.Mix(b.cluster[i] ^ uint64(b.Lists.Slot[i])<<48)
+		}
 	}
 }
 
 // omega returns a row's weight, divided by the largest.
 func (b *bets) omega(i int) float64 { return b.rowWeight(i) / b.most }
 
-// vector writes 1, the features of row i and their products.
+// vector writes 1 and the features of row i.
 func (b *bets) vector(i int, dst []float64) {
 	dst[0] = 1
 	b.reader.vector(i, dst[1:])
-	for t, of := range b.terms[len(b.features):] {
-		dst[1+len(b.features)+t] = dst[1+of[0]] * dst[1+of[1]]
-	}
 }
 
 // byContext holds sums of ω, in all and by action, for each context that several rows have.
@@ -323,32 +359,31 @@ func (t byContext) shrunk(context uint64, a int32, q float64) float64 {
 	return (t[keys.Mix(context+uint64(a)+1)] + 4*q) / (seen + 4)
 }
 
-// offset writes the logarithm of Σ π₀(a|x_i) exp(b_a) over the actions a of each class, π₀ = 1 if it is not known.
+// offset writes the logarithm of Σ π₀(a|x_i) exp(b_a) over the actions a of each class that row i offers, π₀ = 1 if it
+// is not known.
 func (b *bets) offset(i int, q *guess, dst []float64) {
-	switch {
-	case q.classes < b.k:
-		clear(dst)
-		for a, c := range q.class {
-			dst[c] += b.odds(i, a, q)
-		}
-		for c, v := range dst {
-			dst[c] = math.Log(max(v, 1e-300))
-		}
-	case b.Propensities != nil:
-		for a, p := range b.Propensities[i*b.k : i*b.k+b.k] {
-			dst[a] = q.shift[a] + math.Log(max(p, 1e-300))
-		}
-	default:
+	if b.Propensities == nil && q.classes == b.k && !b.Sets() {
 		copy(dst, q.shift)
+		return
+	}
+	clear(dst)
+	pi := b.Pi0(i)
+	for j := range b.Options(i) {
+		a, odds := b.odds(i, j, pi, q.share)
+		dst[q.class[a]] += odds
+	}
+	for c, v := range dst {
+		dst[c] = math.Log(max(v, 1e-300))
 	}
 }
 
-// odds returns π₀(a|x_i) exp(b_a), or exp(b_a) if π₀ is not known.
-func (b *bets) odds(i, a int, q *guess) float64 {
-	if b.Propensities == nil {
-		return q.share[a]
+// odds returns the action of option j of row i, and its share, times its propensity if pi has that.
+func (b *bets) odds(i, j int, pi, share []float64) (a int32, odds float64) {
+	a, _ = b.Option(i, j)
+	if odds = share[a]; pi != nil {
+		odds *= pi[j]
 	}
-	return b.Propensities[i*b.k+a] * q.share[a]
+	return a, odds
 }
 
 // within returns the share of row i's action in its class, from the logarithm of the class's sum that
@@ -357,17 +392,21 @@ func (b *bets) within(i int, q *guess, offset []float64) float64 {
 	if q.classes == b.k {
 		return 1
 	}
-	a := int(b.Action[i])
-	return b.odds(i, a, q) / math.Exp(offset[q.class[a]])
+	a, odds := b.odds(i, b.Chosen(i), b.Pi0(i), q.share)
+	return odds / math.Exp(offset[q.class[a]])
 }
 
 // learn learns the guesses from the rows of half h.
 func (b *bets) learn(h int) guess {
 	shares, got := b.shares(h)
-	q := guess{shares: shares}
+	q := guess{shares: shares, sum: floats.Sum(shares.share)}
 	q.class, q.classes = classes(got)
+	columns := 20 // for trees alone
+	if b.byAction() {
+		columns = q.classes
+	}
 	// Time is rows × classes × width, and as many exponentials.
-	most := max(1000, min(50_000, 3_000_000/(q.classes*(b.width+20))))
+	most := max(1000, min(50_000, 3_000_000/(columns*(b.width+20))))
 	var rows []int
 	for at := 0; at < len(b.halves[h]); at += 1 + (len(b.halves[h])-1)/most {
 		rows = append(rows, int(b.halves[h][at]))
@@ -376,12 +415,14 @@ func (b *bets) learn(h int) guess {
 	for r, i := range rows {
 		b.vector(i, x.Data[r*b.width:(r+1)*b.width])
 	}
-	plain := x
-	plain.Width = 1 + len(b.features)
-	q.w[0] = b.regress(rows, plain, &q)
-	q.w[1] = q.w[0]
-	if b.width > 1+len(b.features) {
-		q.w[1] = b.regress(rows, x, &q)
+	if b.byAction() {
+		q.w = b.regress(rows, x, &q)
+	}
+	if b.Propensity != nil {
+		q.trees = b.foresee(rows, x)
+	}
+	if b.Sets() {
+		b.options.taught[h] = b.options.learn(h, q.shift)
 	}
 	return q
 }
@@ -432,7 +473,7 @@ type played struct {
 	half   int
 	rows   []int
 	x      blas64.General
-	scores [3]blas64.General // of both regressions and of shares alone
+	scores [3]blas64.General // of the regression, more sharply, and of shares alone
 }
 
 func (b *bets) newPlayed(half int) *played {
@@ -446,8 +487,9 @@ func (b *bets) newPlayed(half int) *played {
 // guessing holds what is known of a row when it is bet on.
 type guessing struct {
 	cluster uint64
-	p       float64        // ω_i/π₀
+	p       float64        // ω_i/π₀; where only a list has one, of its first slot: 1 of others
 	q       [kinds]float64 // of the logged action, by the guesses of the other half
+	staked  float64        // the sum of what trees bet on all actions; of others it is 1
 }
 
 // guessed lists the rows of the first half and then of the second, in their order there. The log is read in its
@@ -496,6 +538,9 @@ func (b *bets) guessed() []guessing {
 func (b *bets) alone() *bets {
 	c := *b
 	c.reader = b.reader.alone()
+	if b.options != nil {
+		c.options = b.options.alone(&c)
+	}
 	return &c
 }
 
@@ -506,77 +551,110 @@ func (b *bets) guess(p *played, place []int32, all []guessing) {
 	}
 	guess, scores := &b.guesses[1-p.half], &p.scores
 	k := guess.classes
-	within := make([]float64, len(p.rows))
+	var within []float64
+	if b.byAction() {
+		within = b.scores(p, guess)
+	}
 	for r, i := range p.rows {
-		offset := scores[2].Data[r*k : (r+1)*k]
-		if r == 0 || b.Propensities != nil {
-			b.offset(i, guess, offset)
+		c, x := int(guess.class[b.Action[i]]), p.x.Data[r*b.width:(r+1)*b.width]
+		g := guessing{cluster: b.cluster[i], p: 1}
+		switch {
+		case b.Propensity != nil:
+			g.p = b.omega(i) / b.Propensity[i]
+		case b.Lists.Slot[i] == 1:
+			g.p = b.omega(i) / b.Lists.Joint[b.Lists.Of[i]]
+		}
+		if b.byAction() {
+			g.q[byShares] = scores[2].Data[r*k+c] * within[r]
+			g.q[byRegression], g.q[byRegressionSharply] = scores[0].Data[r*k+c]*within[r], scores[1].Data[r*k+c]*within[r]
 		} else {
-			copy(offset, scores[2].Data[:k])
+			g.q[byShares] = b.share(i, guess)
 		}
-		within[r] = b.within(i, guess, offset)
-	}
-	x := p.x
-	x.Rows = len(p.rows)
-	for j, w := range guess.w[:b.regressions()] {
-		s := scores[j]
-		s.Rows, s.Data = x.Rows, s.Data[:x.Rows*k]
-		copy(s.Data, scores[2].Data)
-		x.Cols = w.Cols
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, w, 1, s)
-		kernel.Softmax(s.Data, s.Data, k)
-	}
-	differ := 1 // rows whose shares do
-	if b.Propensities != nil {
-		differ = len(p.rows)
-	}
-	shares := scores[2].Data[:differ*k]
-	kernel.Softmax(shares, shares, k)
-	for r, i := range p.rows {
-		c := int(guess.class[b.Action[i]])
-		g := guessing{cluster: b.cluster[i], p: b.omega(i) / b.Propensity[i]}
-		for j := range b.regressions() {
-			g.q[2+j] = scores[j].Data[r*k+c] * within[r]
+		g.q[byContexts] = b.inContext(i, guess.table, g.q[byShares])
+		if b.Sets() {
+			b.options.guess(i, b.options.taught[1-p.half], guess.shift, x, &g)
 		}
-		g.q[0] = shares[min(r, differ-1)*k+c] * within[r]
-		g.q[1] = b.inContext(i, guess.table, g.q[0])
+		g.q[byTrees], g.staked = guess.trees.bet(b, i, x)
+		g.q[evenly] = 1 / float64(b.Options(i))
 		all[place[i]] = g
 	}
 }
 
-// regressions counts the regressions. Without products of features there is one.
-func (b *bets) regressions() int {
-	if b.width > 1+len(b.features) {
-		return 2
+// scores writes what the regression, more sharply, and shares alone guess of the classes in some rows, and returns
+// the share of each row's action in its class.
+func (b *bets) scores(p *played, guess *guess) (within []float64) {
+	k, scores := guess.classes, &p.scores
+	for j := range scores {
+		scores[j].Rows, scores[j].Data = len(p.rows), scores[j].Data[:len(p.rows)*k]
 	}
-	return 1
+	shares := scores[2].Data
+	for r, i := range p.rows {
+		b.offset(i, guess, shares[r*k:(r+1)*k])
+		within = append(within, b.within(i, guess, shares[r*k:(r+1)*k]))
+	}
+	x := p.x
+	x.Rows = len(p.rows)
+	for j, s := range [...]float64{1, sharp} {
+		copy(scores[j].Data, shares)
+		blas64.Gemm(blas.NoTrans, blas.Trans, s, x, guess.w, 1, scores[j])
+	}
+	for _, s := range scores {
+		kernel.Softmax(s.Data, s.Data, k)
+	}
+	return within
 }
 
-// play bets on every row by the guesses of the other half, of so many kinds, and by 1/K. Rows of a cluster are one.
-func (b *bets) play(all []guessing, kindsBet int) {
+// share is the share of row i's action among what it offers.
+func (b *bets) share(i int, q *guess) float64 {
+	pi, sum := b.Pi0(i), q.sum
+	_, own := b.odds(i, b.Chosen(i), pi, q.share)
+	if pi != nil || b.Sets() {
+		sum = 0
+		for j := range b.Options(i) {
+			_, odds := b.odds(i, j, pi, q.share)
+			sum += odds
+		}
+	}
+	return own / sum
+}
+
+// play bets on every row by the guesses of the other half, and by 1/K. Rows of a cluster are one.
+func (b *bets) play(all []guessing) {
 	from := [2][]guessing{all[:len(b.halves[0])], all[len(b.halves[0]):]}
+	played, joint := append(slices.Clone(b.kinds), evenly), b.Lists.Jointly()
+	var unit [kinds]float64
+	for j := range unit {
+		unit[j] = 1
+	}
 	var both sync.WaitGroup
 	for h, rows := range b.halves {
 		both.Go(func() {
-			won := &b.won[h]
-			var n, weight float64 // of a cluster's rows
-			var ratio [kinds + 1]float64
+			var n float64 // of a cluster's draws
+			var ratio, weight [kinds]float64
+			draw := unit
 			for at, i := range rows {
 				g := &from[h][at]
 				for j, v := range g.q {
-					ratio[j] += v * g.p
+					draw[j] *= v * g.p
 				}
-				ratio[kinds] += g.p / float64(b.Options(int(i)))
-				if n, weight = n+1, weight+b.omega(int(i)); at+1 < len(rows) && from[h][at+1].cluster == g.cluster {
+				if joint && at+1 < len(rows) && b.Lists.Of[rows[at+1]] == b.Lists.Of[i] {
+					continue // with the slots below
+				}
+				omega := b.omega(int(i))
+				for j, v := range draw {
+					ratio[j], weight[j] = ratio[j]+v, weight[j]+omega
+				}
+				weight[byTrees] += omega * (g.staked - 1)
+				draw = unit
+				if n++; at+1 < len(rows) && from[h][at+1].cluster == g.cluster {
 					continue
 				}
-				for j := range won {
-					if j < kindsBet || j == kinds {
-						won[j].bet(b.gammas, weight/n, ratio[j]/n)
-					}
+				for _, j := range played {
+					b.won[h][j].bet(b.gammas, weight[j]/n, ratio[j]/n)
 				}
-				n, weight = 0, 0
+				n = 0
 				clear(ratio[:])
+				clear(weight[:])
 			}
 		})
 	}
@@ -594,18 +672,23 @@ func (b *bets) inContext(i int, table byContext, q float64) float64 {
 // several reports that more than one row may have the context of row i.
 func (l *log) several(i int) bool { return l.shared.Has(l.contexts[i]) }
 
-// why names the features of the largest weights, and one place where actions and
-// propensities differ most, in at most 10,000 rows.
+// why says what tells most, by the bets that won most.
 func (b *bets) why() string {
+	won := func(j kind) float64 { return value(1, &b.won[0][j], &b.won[1][j]) }
+	best := slices.MaxFunc(b.kinds, func(i, j kind) int { return cmp.Compare(won(i), won(j)) })
+	if b.Propensity == nil || b.Choices != nil && best != byRegression && best != byRegressionSharply && best != byTrees {
+		return cmp.Or(b.options, &options{bets: b, taught: new([2][2][]float64)}).why()
+	}
 	weight, top := make([]float64, len(b.features)), logs.Every(len(b.features))
 	for _, q := range b.guesses {
-		for _, w := range q.w {
-			for j, v := range w.Data {
-				if t := j % w.Cols; t > 0 {
-					for _, f := range b.terms[t-1] {
-						weight[f] += v * v / float64(len(b.terms[t-1]))
-					}
-				}
+		for j, v := range q.w.Data {
+			if t := j % q.w.Cols; t > 0 && best != byTrees {
+				weight[t-1] += v * v
+			}
+		}
+		for t, v := range q.trees.leads {
+			if t > 0 && best == byTrees {
+				weight[t-1] += v
 			}
 		}
 	}
@@ -614,7 +697,7 @@ func (b *bets) why() string {
 
 	type place [3]string // what is so of some of the top features
 	rows, raw := map[place][]int{}, make([]float64, len(b.features))
-	for i := 0; i < b.n; i += 1 + b.n/10_000 {
+	for i := 0; i < b.n && b.byAction(); i += 1 + b.n/10_000 {
 		clear(raw)
 		b.each(i, func(f int, v float64) { raw[f] = v })
 		for set := min(1, len(top)); set < 1<<len(top); set++ {
@@ -627,15 +710,20 @@ func (b *bets) why() string {
 			rows[c] = append(rows[c], i)
 		}
 	}
-	best, text := 0.0, "bets on the actions win"
+	most, text := 0.0, "bets on the actions win"
 	for _, c := range slices.SortedFunc(maps.Keys(rows), func(c, d place) int { return slices.Compare(c[:], d[:]) }) {
-		taken, said, n := make([]float64, b.k), make([]float64, b.k), float64(len(rows[c]))
+		taken, said, offered := make([]float64, b.k), make([]float64, b.k), make([]float64, b.k)
 		for _, i := range rows[c] {
 			taken[b.Action[i]]++
 			if b.Propensities == nil {
 				said[b.Action[i]] += 1 / b.Propensity[i]
-			} else {
-				floats.Add(said, b.Propensities[i*b.k:i*b.k+b.k])
+			}
+			pi := b.Pi0(i)
+			for j := range b.Options(i) {
+				a, _ := b.Option(i, j)
+				if offered[a]++; pi != nil {
+					said[a] += pi[j]
+				}
 			}
 		}
 		at := slices.DeleteFunc(c[:], func(s string) bool { return s == "" })
@@ -645,12 +733,13 @@ func (b *bets) why() string {
 			where = ""
 		}
 		for a, t := range taken {
+			n := max(offered[a], 1)
 			p := said[a] / n
 			if b.Propensities == nil {
 				p = t / max(said[a], 1)
 			}
-			if z := plain * math.Abs(t-n*p) / math.Sqrt(n*p*(1-p)+1); z > best {
-				best = z
+			if z := plain * math.Abs(t-n*p) / math.Sqrt(n*p*(1-p)+1); z > most {
+				most = z
 				text = fmt.Sprintf("%saction %s was taken in %.2g %% of rows, and its propensities say %.2g %%",
 					where, b.Actions[a], 100*t/n, 100*p)
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -21,63 +20,34 @@ const (
 	crossed       = 8         // features of contexts and of actions that are multiplied
 )
 
-// options bet on the choices of rows that offer sets, or a catalogue. Guesses are, normalized over what
-// is offered, π₀ (if all propensities are known; else 1) times exp(b_a), of each action's share of what the
-// propensities say (else of uniform draws); the shares in rows of the same context, shrunk to those; and
-// exp(b_a + wᵀf(x, a)), a conditional logistic regression, f the action's place in its set and its features,
-// without and with products of these and those of the context. A regression for each action, as other logs
-// have, needs the same actions in every row, and for a catalogue of more than 200 more rows than there are:
-// there shares alone are bet on, by context and in all.
+// options guess the choices of rows that offer sets by what describes these, beside what bets know of actions:
+// normalized over what is offered, π₀ (if all propensities are known; else 1) times exp(b_a + s wᵀf(x, a)), a
+// conditional logistic regression, f the action's place in its set and its features, without and with products of
+// these and those of the context.
 type options struct {
 	*bets
 	z         logs.Contexts // of what options are described by, where these have no names
 	buffer    []float64     // for one
 	items     []feature
 	standards []scale
-	columns   [2]int // of f, without and with products
-	taught    [2]taught
-}
-
-// taught holds what one half taught.
-type taught struct {
-	shares
-	w   [2][]float64
-	sum float64 // Σ_a exp(b_a)
-}
-
-func (b *bets) choices() {
-	o := &options{bets: b}
-	b.say = o.why
-	if o.Sets() {
-		o.describe()
-	}
-	halves := [2]*options{o.alone(), o.alone()}
-	both := func(do func(h int)) {
-		var one sync.WaitGroup
-		one.Go(func() { do(1) })
-		do(0)
-		one.Wait()
-	}
-	both(func(h int) { o.taught[h] = halves[h].learn(h) })
-	all := make([]guessing, len(o.halves[0])+len(o.halves[1]))
-	from := [2][]guessing{all, all[len(o.halves[0]):]}
-	both(func(h int) { halves[h].guess(h, &o.taught[1-h], from[h]) })
-	if o.Sets() {
-		o.play(all, kinds)
-	} else {
-		o.play(all, 2)
-	}
+	columns   [2]int           // of f, without and with products
+	taught    *[2][2][]float64 // w by each half, without and with products
+	// buffers of a row: b_a + log π₀ of its options, scores, and f
+	base, scores, x []float64
 }
 
 // alone returns the options with buffers of their own, for another goroutine.
-func (o *options) alone() *options {
+func (o *options) alone(b *bets) *options {
 	c := *o
-	c.bets, c.buffer = o.bets.alone(), slices.Clone(o.buffer)
+	c.bets, c.buffer = b, slices.Clone(o.buffer)
+	most := o.MostOptions()
+	c.base, c.scores, c.x = make([]float64, most), make([]float64, most), make([]float64, most*o.columns[1])
 	return &c
 }
 
 // describe finds the features of actions that vary most, in at most 50,000 options.
-func (o *options) describe() {
+func (b *bets) describe() *options {
+	o := &options{bets: b, taught: new([2][2][]float64)}
 	names := o.ItemNames()
 	if o.z = o.Choices.Z; o.z != nil {
 		names = places(o.z)
@@ -97,6 +67,7 @@ func (o *options) describe() {
 	}
 	o.columns[0] = placed + len(o.items)
 	o.columns[1] = o.columns[0] + min(crossed, len(o.items))*min(crossed, len(o.features))
+	return o
 }
 
 // described returns the features of option j of row i, rounded as policies read them. The next call overwrites
@@ -115,7 +86,7 @@ func (o *options) described(i, j int) []float64 {
 	return o.buffer
 }
 
-// vectors writes f of the options of row i to dst [K×columns[1]]; x is buffer for the context's.
+// vectors writes f of the options of row i, whose vector is x, to dst [K×columns[1]].
 func (o *options) vectors(i int, dst, x []float64) {
 	k, width := o.Options(i), o.columns[1]
 	for j := range k {
@@ -140,7 +111,6 @@ func (o *options) vectors(i int, dst, x []float64) {
 	if width == o.columns[0] {
 		return
 	}
-	o.vector(i, x)
 	for j := range k {
 		row, c := dst[j*width:(j+1)*width], o.columns[0]
 		for f := range min(crossed, len(o.items)) {
@@ -152,8 +122,8 @@ func (o *options) vectors(i int, dst, x []float64) {
 	}
 }
 
-// offset writes b_a and, if it is known, log π₀ of the options of row i.
-func (o *options) offset(i int, shift, dst []float64) {
+// offsets writes b_a and, if it is known, log π₀ of the options of row i.
+func (o *options) offsets(i int, shift, dst []float64) {
 	pi := o.Pi0(i)
 	for j := range dst {
 		a, _ := o.Option(i, j)
@@ -163,24 +133,20 @@ func (o *options) offset(i int, shift, dst []float64) {
 	}
 }
 
-func (o *options) learn(h int) taught {
-	shares, _ := o.shares(h)
-	t := taught{shares: shares, sum: floats.Sum(shares.share)}
-	if o.Sets() {
-		some := o.lesson(o.halves[h], t.shift)
-		t.w[0] = some.regress(o.columns[0])
-		if t.w[1] = t.w[0]; o.columns[1] > o.columns[0] {
-			t.w[1] = some.regress(o.columns[1])
-		}
+func (o *options) learn(h int, shift []float64) (w [2][]float64) {
+	some := o.lesson(o.halves[h], shift)
+	w[0] = some.regress(o.columns[0])
+	if w[1] = w[0]; o.columns[1] > o.columns[0] {
+		w[1] = some.regress(o.columns[1])
 	}
-	return t
+	return w
 }
 
 // lesson holds some rows, with f and the offsets of their options, one after the other.
 type lesson struct {
 	*options
-	rows       []int
-	x, offsets []float64
+	rows     []int
+	x, given []float64 // f, and offsets
 }
 
 // lesson reads as many rows as there is buffer for.
@@ -196,9 +162,10 @@ func (o *options) lesson(of []int32, shift []float64) *lesson {
 			break
 		}
 		t.x = t.x[:had+k*width]
+		o.vector(i, context)
 		o.vectors(i, t.x[had:], context)
-		t.rows, t.offsets = append(t.rows, i), append(t.offsets, make([]float64, k)...)
-		o.offset(i, shift, t.offsets[len(t.offsets)-k:])
+		t.rows, t.given = append(t.rows, i), append(t.given, make([]float64, k)...)
+		o.offsets(i, shift, t.given[len(t.given)-k:])
 	}
 	return t
 }
@@ -212,40 +179,26 @@ func (o *lesson) regress(columns int) []float64 {
 		sizes[r], chosen[r], weight[r] = o.Options(i), o.Chosen(i), o.omega(i)
 	}
 	w, err := regress.Conditional(context.Background(), x, sizes, chosen,
-		regress.Options{Weight: weight, Offset: o.offsets, Penalties: []float64{ridge}, Iterations: iterate})
+		regress.Options{Weight: weight, Offset: o.given, Penalties: []float64{ridge}, Iterations: iterate})
 	if err != nil {
 		return make([]float64, columns)
 	}
 	return w
 }
 
-// guess writes what is known of the rows of a half, by what the other taught.
-func (o *options) guess(h int, t *taught, to []guessing) {
-	most := o.MostOptions()
-	base, scores, x, context := make([]float64, most), make([]float64, most), make([]float64,
-		most*o.columns[1]), make([]float64, o.width)
-	for at, i := range o.halves[h] {
-		i := int(i)
-		k, a := o.Options(i), o.Chosen(i)
-		g := &to[at]
-		g.cluster, g.p = o.cluster[i], o.omega(i)/o.Propensity[i]
-		if o.Sets() || o.Propensities != nil {
-			o.offset(i, t.shift, base[:k])
-			kernel.Softmax(scores[:k], base[:k], k)
-			g.q[0] = scores[a]
-		} else {
-			g.q[0] = t.share[o.Action[i]] / t.sum
-		}
-		g.q[1] = o.inContext(i, t.table, g.q[0])
-		if o.Sets() {
-			o.vectors(i, x, context)
-			for c, w := range t.w {
-				for j := range k {
-					scores[j] = base[j] + floats.Dot(w, x[j*o.columns[1]:][:len(w)])
-				}
-				kernel.Softmax(scores[:k], scores[:k], k)
-				g.q[2+c] = scores[a]
+// guess writes the guesses of row i, whose vector is x, by what w of the other half tells.
+func (o *options) guess(i int, w [2][]float64, shift, x []float64, g *guessing) {
+	k, a := o.Options(i), o.Chosen(i)
+	base, scores := o.base[:k], o.scores[:k]
+	o.offsets(i, shift, base)
+	o.vectors(i, o.x, x)
+	for c, w := range w {
+		for at, s := range [...]float64{1, sharp} {
+			for j := range scores {
+				scores[j] = base[j] + s*floats.Dot(w, o.x[j*o.columns[1]:][:len(w)])
 			}
+			kernel.Softmax(scores, scores, k)
+			g.q[int(byOptions)+2*c+at] = scores[a]
 		}
 	}
 }
@@ -306,8 +259,8 @@ func (o *options) why() string {
 			names = append(names, o.items[f].name+" with "+o.features[g].name)
 		}
 	}
-	for _, t := range o.taught {
-		for _, w := range t.w {
+	for _, w := range o.taught {
+		for _, w := range w {
 			for c, v := range w {
 				weight[c] += v * v * o.variance(c)
 			}

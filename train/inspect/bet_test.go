@@ -109,6 +109,12 @@ func twofold(x, pi []float64) {
 	}
 }
 
+// slightly plays one of two actions with .62 in place of .5 where x₀ > 0, and with .38 elsewhere.
+func slightly(x, pi []float64) {
+	pi[0] = 0.5 + math.Copysign(0.12, x[0])
+	pi[1] = 1 - pi[0]
+}
+
 func (w draws) log(t testing.TB, seed uint64) *logs.Log {
 	r := rand.New(rand.NewPCG(seed, 99))
 	in := &logs.Log{Actions: logs.Numbered(w.k)}
@@ -283,13 +289,14 @@ func TestBets_RefuteWrongPropensities(t *testing.T) {
 			}
 			pi[int(x[0]*7)%3] = 0.8
 		}, says: uniformly}, 300, "where feature 0 is "},
-		{"uniform, says the setting", draws{k: 5, d: 20, context: normals, policy: softly(0.3), says: uniformly}, 300, "say 20 %"},
+		{"uniform, says the setting", draws{k: 5, d: 20, context: normals, policy: softly(0.3), says: uniformly}, 1000, "say 20 %"},
 		{"of a flatter policy", draws{k: 5, d: 5, all: true, context: normals, policy: softly(1), says: softly(0.7)}, 4000, "was taken in"},
 		{"of a flatter policy, logged", draws{k: 5, d: 5, context: normals, policy: softly(1), says: softly(0.7)}, 4000, "was taken in"},
 		{"of another policy", draws{k: 5, d: 5, all: true, context: normals, policy: greedily, says: softly(1)}, 300, "was taken in"},
 		{"product of two of 3", draws{k: 3, d: 3, context: normals, policy: twofold, says: uniformly}, 1000, "where feature "},
 		{"product of two of 8", draws{k: 3, d: 8, context: normals, policy: twofold, says: uniformly}, 1000, "where feature "},
-		{"product of two of 20", draws{k: 3, d: 20, context: normals, policy: twofold, says: uniformly}, 0, ""},
+		{"product of two of 20", draws{k: 3, d: 20, context: normals, policy: twofold, says: uniformly}, 1000, "where feature "},
+		{"a quarter more or less, by one of 20", draws{k: 2, d: 20, context: normals, policy: slightly, says: uniformly}, 4000, "where feature 0 is"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, n := range []int{300, 1000, 4000} {

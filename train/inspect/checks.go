@@ -34,12 +34,13 @@ type check struct {
 var (
 	repeatedContexts  = check{"repeated contexts", Visits}
 	endsOfGroups      = check{"ends of groups", Selection}
+	endsOfLists       = check{"ends of lists", Selection}
 	rewardsInSequence = check{"rewards in sequence", Sequence}
 	writtenAgain      = check{"rows written again", ""}
 	rewardDrift       = check{"drift of the reward", Drift}
 	propensityDrift   = check{"drift of the propensities", Drift}
 	actionDrift       = check{"drift of the actions", Drift}
-	alone             = []check{repeatedContexts, endsOfGroups, rewardsInSequence, writtenAgain, rewardDrift,
+	alone             = []check{repeatedContexts, endsOfGroups, endsOfLists, rewardsInSequence, writtenAgain, rewardDrift,
 		propensityDrift, actionDrift}
 )
 

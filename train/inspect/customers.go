@@ -62,7 +62,7 @@ func (o *outcomeTest) customers() {
 			continue
 		}
 		if ratio, z := o.kept(of); ratio > 1.2 && z > customersKept {
-			o.add(Finding{Check: "actions kept", About: Draws, Severity: Doubtful, Numbers: []Number{{"z", z}},
+			o.add(Finding{Check: actionsKept, About: Draws, Severity: Doubtful, Numbers: []Number{{"z", z}},
 				Measured: fmt.Sprintf("rows take the action of an earlier row with the same %s %.3g times as often as "+
 					"propensities say, z = %.1f", o.name(c), ratio, z),
 				Means: "a customer keeps an action that was drawn once: rows are fewer draws than they look",
@@ -102,6 +102,9 @@ func (o *outcomeTest) customers() {
 		}
 	}
 }
+
+// actionsKept names the check.
+const actionsKept = "actions kept"
 
 // kept compares how often rows take the action of the first row of their value, of[r], with how often they would if
 // each action was drawn anew: Σ 1{a_r = a_of[r]}/p_r has at most the mean of their number. Without the least p its

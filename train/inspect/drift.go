@@ -374,36 +374,38 @@ func twiceSaid(check string, pairs, same, expected, variance float64) Finding {
 // that stand together are one, where they do so beyond chance. At level alpha, and a difference
 // above 0.02, it is doubtful.
 func (l *log) lastRows() {
-	if l.Lists != nil { // whose slots are known beforehand
-		return
-	}
-	type run struct{ n, sum, last float64 }
 	var runs []run
-	add := func(at, i int) {
-		r := &runs[at]
-		r.n, r.sum, r.last = r.n+1, r.sum-l.Cost[i], -l.Cost[i]
-	}
 	if l.Group != nil {
 		of := map[int32]int{}
 		for _, i := range l.inTime(0, l.n) {
 			g := l.Group[i]
-			if g < 0 {
+			if g < 0 || l.Lists != nil && l.Lists.Slot[i] > 1 {
 				continue
 			}
 			if _, seen := of[g]; !seen {
 				of[g], runs = len(runs), append(runs, run{})
 			}
-			add(of[g], i)
+			runs[of[g]].add(-l.listCost(i))
 		}
 	} else if l.doubts(Visits) {
 		for t, i := range l.inTime(0, l.n) {
 			if t == 0 || l.contexts[i] != l.contexts[l.rowAt(t-1)] {
 				runs = append(runs, run{})
 			}
-			add(len(runs)-1, i)
+			runs[len(runs)-1].add(-l.Cost[i])
 		}
 	}
-	s := l.sums("ends of groups", 3, func() []float64 {
+	l.ends(endsOfGroups, 0.02, "row of %.0f groups earns %.2g more than those", runs)
+}
+
+// run is a sequence of rewards: how many, their sum, and the last.
+type run struct{ n, sum, last float64 }
+
+func (r *run) add(v float64) { r.n, r.sum, r.last = r.n+1, r.sum+v, v }
+
+// ends compares the last of runs with what comes before it.
+func (l *log) ends(of check, least float64, measured string, runs []run) {
+	s := l.sums(of.name, 3, func() []float64 {
 		var n, sum, square float64
 		for _, r := range runs {
 			if r.n > 1 {
@@ -420,12 +422,16 @@ func (l *log) lastRows() {
 	d := sum / n
 	// At least the spread that a single group of another difference would give.
 	z := d / math.Sqrt(max(square/n-d*d, 1/n)/n)
-	f := Finding{Check: endsOfGroups.name, About: Selection, Numbers: []Number{{"difference", d}, {"z", z}},
-		Measured: fmt.Sprintf("the last row of %.0f groups earns %.2g more than those before it, z = %.1f", n, d, z)}
-	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(d) > 0.02, Doubtful,
-		"whether a group goes on depends on what it earned, so that the mean over groups of their mean reward is "+
-			"not what a decision earns; or rewards move along a group",
-		"certify on the first row of each group, or on groups of a length that is known beforehand")
+	f := Finding{Check: of.name, About: of.about, Numbers: []Number{{"difference", d}, {"z", z}},
+		Measured: fmt.Sprintf("the last "+measured+" before it, z = %.1f", n, d, z)}
+	means, do := "whether a group goes on depends on what it earned, so that the mean over groups of their mean reward is "+
+		"not what a decision earns; or rewards move along a group",
+		"certify on the first row of each group, or on groups of a length that is known beforehand"
+	if of == endsOfLists {
+		means, do = "where a list ends depends on what it earned: slots that earned nothing may be missing, or those after "+
+			"a click, so that estimates are too high or too low", "log every slot that was shown, with its reward of 0"
+	}
+	l.judge(f, math.Abs(z) > threshold(1) && math.Abs(d) > least, Doubtful, means, do)
 }
 
 // autocorrelation tests whether a row's reward says something of the next one's,

@@ -47,23 +47,29 @@ type reader struct {
 	span     [2]int64  // of the time
 }
 
-// clock names what a row's time tells of it. Hours and days are those of UTC.
+// clock names what a row's time and slot tell of it. Hours and days are those of UTC.
 var clock = [...]string{"timestamp=weekend", "timestamp=6 to 12 h UTC", "timestamp=12 to 18 h UTC", "timestamp=18 to 24 h UTC",
-	"timestamp (0: first, 1: last)"}
+	"hour of timestamp, UTC", "weekday of timestamp (0: Sunday)", "timestamp (0: first, 1: last)", slot: "slot"}
 
-// timed adds what the time tells, where it varies.
+const slot = 7 // in clock
+
+// timed adds what the time and slots tell, where they vary.
 func (r *reader) timed() {
-	if r.Time == nil {
+	var all []feature
+	for j, name := range clock {
+		if j < slot && r.Time != nil || j == slot && r.Lists != nil {
+			all = append(all, feature{name: name, place: j})
+		}
+	}
+	if all == nil {
 		return
 	}
-	r.span = [2]int64{slices.Min(r.Time), slices.Max(r.Time)}
-	all := make([]feature, len(clock))
-	for j, name := range clock {
-		all[j] = feature{name: name, place: j}
+	if r.Time != nil {
+		r.span = [2]int64{slices.Min(r.Time), slices.Max(r.Time)}
 	}
 	for _, f := range r.spread(all, func(i int, use func(j int, v float64)) {
-		for j := range clock {
-			use(j, r.tells(i, j))
+		for j, f := range all {
+			use(j, r.tells(i, f.place))
 		}
 	}) {
 		r.clock, r.features = append(r.clock, f.place), append(r.features, f)
@@ -71,17 +77,24 @@ func (r *reader) timed() {
 	}
 }
 
-// tells is one of the features of row i's time.
+// tells is one of the features of row i's time and slot.
 func (r *reader) tells(i, which int) (v float64) {
+	if which == slot {
+		return float64(r.Lists.Slot[i])
+	}
 	const day = int64(24 * time.Hour)
 	days, in := r.Time[i]/day, r.Time[i]%day // since 1970, a Thursday
 	if in < 0 {
 		days, in = days-1, in+day
 	}
 	switch weekday := (days%7 + 11) % 7; { // 0 is Sunday
-	case which == 0 && weekday%6 == 0, which > 0 && int64(which) == in/(day/4):
+	case which == 0 && weekday%6 == 0, which > 0 && which < 4 && int64(which) == in/(day/4):
 		return 1
-	case which == len(clock)-1:
+	case which == 4:
+		return float64(in) / float64(time.Hour)
+	case which == 5:
+		return float64(weekday)
+	case which == 6:
 		return (float64(r.Time[i]) - float64(r.span[0])) / (float64(r.span[1]) - float64(r.span[0]))
 	}
 	return 0

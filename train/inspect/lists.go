@@ -63,6 +63,7 @@ func (l *log) lists() {
 	l.judge(f, chosen > 0 && forced == chosen, Unusable, "orders are deterministic: of no other order is it known "+
 		"what it earns", "draw each slot: a floor of 0.1, spread over what is left, shows every action in every slot "+
 		"some of the time; serve lists by a policy file, which does that and logs the propensities")
+	l.lengths(starts, shortest, len(rows))
 	if l.Lists.Jointly() {
 		l.joint(starts)
 	}
@@ -72,6 +73,44 @@ func (l *log) lists() {
 	assumed := certify.Assumption(l.Lists.Assume)
 	l.assumption(starts, certify.Cascade, assumed == certify.Cascade || assumed == certify.Independence, true)
 	l.assumption(starts, certify.Independence, assumed == certify.Independence, false)
+}
+
+// lengths tests whether where a list ends depends on its rewards: of lists that are shorter than others the last slot is
+// compared with those before it, by what each earns beyond the mean of its slot. How many slots are shown may depend on
+// who looks at them, so that differences below ¾ of a standard deviation are none.
+func (l *log) lengths(starts []int, shortest, longest int) {
+	if shortest == longest || l.Lists.Whole {
+		return
+	}
+	beyond, square := l.withoutSlots(func(_, i int) float64 { return -l.Cost[i] }), 0.
+	var runs []run
+	for list, first := range starts[:len(starts)-1] {
+		end := starts[list+1]
+		var r run
+		for i := first; i < end; i++ {
+			v := beyond(0, i)
+			square += v * v
+			r.add(v)
+		}
+		if r.n == 1 {
+			r.n++ // beside the mean of all
+		}
+		if end-first < longest {
+			runs = append(runs, r)
+		}
+	}
+	l.ends(endsOfLists, math.Sqrt(square/float64(l.n))*3/4, "slot of %.0f shorter lists earns %.2g more than those", runs)
+}
+
+// listCost is the cost of row i, or of the list that begins with it.
+func (l *log) listCost(i int) (cost float64) {
+	if l.Lists == nil || l.Lists.Whole {
+		return l.Cost[i]
+	}
+	for j := i; j < l.n && l.Lists.Of[j] == l.Lists.Of[i]; j++ {
+		cost += l.Cost[j]
+	}
+	return cost
 }
 
 // joint tests the joint propensities of lists. Lists in even order have weights u/p of mean 1 at most, 1 where each
@@ -90,7 +129,7 @@ func (l *log) joint(starts []int) {
 	se := deviation / math.Sqrt(float64(len(w)))
 	f := Finding{Check: "joint propensities", About: Draws, Numbers: []Number{{"mean", mean}, {"se", se}},
 		Measured: fmt.Sprintf("%d joint ones, of lists; by them lists in even order have the mean weight %.3g ± %.1g, "+
-			"1 at most; no bet tests slots, as that takes their own", len(w), mean, logs.Half(se))}
+			"1 at most", len(w), mean, logs.Half(se))}
 	l.judge(f, mean-1 > 4*se+1e-6, Doubtful, "the lists were drawn with other probabilities than those logged: "+
 		"what other lists earn is overestimated", "log ∏ of what each slot was drawn with, given the slots above; "+
 		"slot_propensities show where they are wrong")

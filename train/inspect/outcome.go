@@ -34,9 +34,6 @@ func (l *log) outcomes() {
 	if l.n < 200 || l.Sets() || l.Simulated() || l.Propensity == nil || l.Estimated || l.contexts == nil {
 		return
 	}
-	if f, is := l.finding(betsOnPropensities); is && f.Severity == Unusable {
-		return // propensities are wrong whatever columns say
-	}
 	named := func(f feature) int { return min(1, strings.Count(f.name, "=")) }
 	columns := slices.SortedFunc(slices.Values(l.varied()), func(f, g feature) int {
 		return cmp.Or(named(f)-named(g), f.place-g.place)
@@ -47,6 +44,14 @@ func (l *log) outcomes() {
 	}
 	o.class, o.action = l.classes(max(50, l.n/100), 50)
 	o.read()
+	if f, is := l.finding(betsOnPropensities); is && f.Severity == Unusable {
+		o.customers() // propensities are wrong whatever else columns say
+		if _, is := l.finding(actionsKept); is {
+			f.Do = "name the customer in the column group, as actions are kept, and look again; else " + f.Do
+			l.found[slices.IndexFunc(l.found, func(g Finding) bool { return g.Check == f.Check })] = f
+		}
+		return
+	}
 	if l.summary == nil { // means of a shard are no means of the log
 		o.knowsReward()
 	}

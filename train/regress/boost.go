@@ -86,21 +86,36 @@ func Boost(ctx context.Context, x Rows, y []float64, o BoostOptions) (Boosted, e
 	return BoostByAction(ctx, x, make([]int32, x.Len()), 1, y, o)
 }
 
+// BoostEach learns trees for each of several y of the same rows, by their weights.
+func BoostEach(ctx context.Context, x Rows, y, weight [][]float64, o BoostOptions) ([]Boosted, error) {
+	out := make([]Boosted, len(y))
+	var b *binned
+	for j := range y {
+		o.Weight = weight[j]
+		t := &task{o: o, b: b}
+		var err error
+		if out[j], err = t.boost(ctx, x, make([]int32, x.Len()), 1, y[j], false); err != nil {
+			return nil, err
+		}
+		b = t.b
+	}
+	return out, nil
+}
+
 // BoostByAction learns trees for each of k outputs, the actions, each on the rows of its own, with its own early
 // stopping. Where an action begins is shrunk to the mean of all rows, by five rows of that; one
 // with few rows stays there.
 func BoostByAction(ctx context.Context, x Rows, action []int32, k int, y []float64, o BoostOptions) (Boosted, error) {
-	return boost(ctx, x, action, k, y, o, false)
+	return (&task{o: o}).boost(ctx, x, action, k, y, false)
 }
 
 // BoostExclusive learns trees for k outputs, the actions, exactly one of which is right in every row, see [Exclusive]:
 // each row tells of all of them. Scores are those of a softmax.
 func BoostExclusive(ctx context.Context, x Rows, action []int32, k int, y []float64, o BoostOptions) (Boosted, error) {
-	return boost(ctx, x, action, k, y, o, true)
+	return (&task{o: o}).boost(ctx, x, action, k, y, true)
 }
 
-func boost(ctx context.Context, x Rows, action []int32, k int, y []float64, o BoostOptions, exclusive bool) (Boosted,
-	error) {
+func (t *task) boost(ctx context.Context, x Rows, action []int32, k int, y []float64, exclusive bool) (Boosted, error) {
 	n := x.Len()
 	if len(y) != n || len(action) != n {
 		return Boosted{}, fmt.Errorf("regress: %d rewards and %d actions for %d rows", len(y), len(action), n)
@@ -108,11 +123,11 @@ func boost(ctx context.Context, x Rows, action []int32, k int, y []float64, o Bo
 	if n == 0 || k < 1 {
 		return Boosted{}, errors.New("regress: no rows to learn trees from")
 	}
-	o, err := o.defaults(n)
+	o, err := t.o.defaults(n)
 	if err != nil {
 		return Boosted{}, err
 	}
-	t := &task{y: y, o: o}
+	t.y, t.o = y, o
 	of, total := make([][]int32, k), 0.
 	for i, v := range y {
 		switch {
@@ -129,8 +144,10 @@ func boost(ctx context.Context, x Rows, action []int32, k int, y []float64, o Bo
 	if k > 1 {
 		t.prior = 5
 	}
-	if t.b, err = newBinned(x, o.Groups, o.Bins, o.Threads); err != nil {
-		return Boosted{}, err
+	if t.b == nil {
+		if t.b, err = newBinned(x, o.Groups, o.Bins, o.Threads); err != nil {
+			return Boosted{}, err
+		}
 	}
 	if exclusive {
 		t.exclusive, t.k = action, k
