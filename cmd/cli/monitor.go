@@ -56,7 +56,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		}
 		judge := provenance.Within(log, 1)
 		warnings := takeAlike(log, p)
-		rewards, looks, rows, err := rewardsOf(log, p, clusters(log, judge))
+		rewards, looks, rows, left, err := rewardsOf(log, p.Hash(), clusters(log, judge))
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
@@ -70,6 +70,10 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		w, err := certify.Monitor(rewards, of, looks...)
 		if err != nil {
 			return fmt.Errorf("--claim: %w", err)
+		}
+		if left > 0 {
+			warnings = append(warnings, fmt.Sprintf("%d rows do not count: a group counts with its rows that stand together "+
+				"first, once another row follows", left))
 		}
 		for _, d := range judge.Found().Against() {
 			warnings = append(warnings, fmt.Sprintf("%s: %s: %s", d.Check, d.Measured, d.Means))
@@ -218,24 +222,26 @@ func takeAlike(log *logs.Log, p *policyfile.Policy) (warnings []string) {
 }
 
 // rewardsOf collects the rewards of a policy's rows in the order of time. Rows that may depend on one
-// another, of a group or of one decision id, count as one: their mean, at the place of the first. The order of rows of
-// one time is not known, nor that of a log without times: looks has the numbers of rewards before and after such rows.
-func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uint64, ok bool)) (rewards []float64,
-	looks []int, rows int, err error) {
+// another count as one, which nothing that comes later changes, as the e-value must hold at every look: of a decision
+// id the first row; of a group the mean of the rows that stand together first, once another row follows. The order of rows of
+// one time is not known, nor that of a log without times: looks has the numbers of rewards before and after such rows,
+// and those of a group stand together. left counts the rows of groups that do not count.
+func rewardsOf(log *logs.Log, hash string, cluster func(i int) (key uint64, ok bool)) (rewards []float64,
+	looks []int, rows, left int, err error) {
 	if log.Unrewarded > 0 {
-		return nil, nil, 0, errors.New(provenance.NoRewards(log.Unrewarded))
+		return nil, nil, 0, 0, errors.New(provenance.NoRewards(log.Unrewarded))
 	}
 	if w := log.Weight; w != nil && slices.Min(w) != slices.Max(w) {
-		return nil, nil, 0, errors.New("rows have different weights, and the claim is about decisions as they came: remove the " +
+		return nil, nil, 0, 0, errors.New("rows have different weights, and the claim is about decisions as they came: remove the " +
 			"column weight, or give all decisions")
 	}
 	if log, err = byList(log); err != nil {
-		return nil, nil, 0, err
+		return nil, nil, 0, 0, err
 	}
-	at := slices.Index(log.Policies, p.Hash())
+	at := slices.Index(log.Policies, hash)
 	if at < 0 {
-		return nil, nil, 0, fmt.Errorf("no row was logged by policy %.12s: the column policy, which opl join writes, has "+
-			"%.12q, none of which plays in all of its rows as this policy does", p.Hash(), log.Policies)
+		return nil, nil, 0, 0, fmt.Errorf("no row was logged by policy %.12s: the column policy, which opl join writes, has "+
+			"%.12q, none of which plays in all of its rows as this policy does", hash, log.Policies)
 	}
 	var of []int
 	for i, by := range log.Logger {
@@ -243,28 +249,51 @@ func rewardsOf(log *logs.Log, p *policyfile.Policy, cluster func(i int) (key uin
 			of = append(of, i)
 		}
 	}
+	keys, named := make([]uint64, log.Len()), make([]bool, log.Len())
+	groups := len(log.GroupHashes())
+	for _, i := range of {
+		keys[i], _ = cluster(i)
+		named[i] = log.Group != nil && log.Group[i] >= 0 && (log.Lists == nil || int(log.Group[i]) < groups)
+	}
+	slices.SortStableFunc(of, func(i, j int) int {
+		if log.Time != nil && log.Time[i] != log.Time[j] {
+			return cmp.Compare(log.Time[i], log.Time[j])
+		}
+		if named[i] && named[j] {
+			return cmp.Compare(keys[i], keys[j])
+		}
+		return map[bool]int{true: 1}[named[i]] - map[bool]int{true: 1}[named[j]]
+	})
 	if t := log.Time; t != nil {
 		slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(t[a], t[b]) })
 	}
-	place, counts := map[uint64]int{}, []float64(nil)
+	seen := map[uint64]bool{}
+	var group, n uint64 // that may go on, and its rows
+	mean, open := 0., false
 	for k, i := range of {
-		j := len(rewards)
-		if key, ok := cluster(i); ok {
-			if first, again := place[key]; again {
-				j = first
-			}
-			place[key] = j
+		key, repeats := cluster(i)
+		if open && (!named[i] || key != group) {
+			rewards, open, n = append(rewards, mean), false, 0
 		}
-		if j == len(rewards) {
-			rewards, counts = append(rewards, 0), append(counts, 0)
+		switch again := repeats && seen[key]; {
+		case open:
+			n++
+			mean += (0 - log.Cost[i] - mean) / float64(n)
+		case again && named[i]:
+			left++
+		case again:
+		case named[i]:
+			group, mean, open, n = key, 0-log.Cost[i], true, 1
+		default:
+			rewards = append(rewards, 0-log.Cost[i])
 		}
-		counts[j]++
-		rewards[j] += (0 - log.Cost[i] - rewards[j]) / counts[j]
+		seen[key] = true
 		if k+1 == len(of) || log.Time != nil && log.Time[of[k+1]] > log.Time[i] {
 			looks = append(looks, len(rewards))
 		}
 	}
-	return rewards, looks, len(of), nil
+	left += int(n)
+	return rewards, looks, len(of) - left, left, nil
 }
 
 // watchedOutcome is what speaks against the limit of another outcome, in its own units.
@@ -309,7 +338,7 @@ func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uin
 				b.Cost[i] = -1
 			}
 		}
-		rewards, looks, _, err := rewardsOf(b.Log, p, cluster)
+		rewards, looks, _, _, err := rewardsOf(b.Log, p.Hash(), cluster)
 		if err != nil {
 			return nil, nil, err
 		}
