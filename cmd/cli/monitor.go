@@ -250,10 +250,9 @@ func rewardsOf(log *logs.Log, hash string, cluster func(i int) (key uint64, ok b
 		}
 	}
 	keys, named := make([]uint64, log.Len()), make([]bool, log.Len())
-	groups := len(log.GroupHashes())
 	for _, i := range of {
 		keys[i], _ = cluster(i)
-		named[i] = log.Group != nil && log.Group[i] >= 0 && (log.Lists == nil || int(log.Group[i]) < groups)
+		named[i] = log.Grouped(i)
 	}
 	slices.SortStableFunc(of, func(i, j int) int {
 		if log.Time != nil && log.Time[i] != log.Time[j] {

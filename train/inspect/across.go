@@ -65,7 +65,7 @@ func (l *log) traces(shards int) (t traces) {
 // said returns the nats that it takes to foretell the draw of row i. It is 0 for rows that repeat those before
 // them, or that groups tell apart.
 func (l *log) said(i int) float64 {
-	if i == 0 || l.Action[i] == l.Action[i-1] && l.Cost[i] == l.Cost[i-1] || l.Group != nil && l.Group[i] >= 0 {
+	if i == 0 || l.Action[i] == l.Action[i-1] && l.Cost[i] == l.Cost[i-1] || l.Grouped(i) || l.Propensity == nil {
 		return 0
 	}
 	return -math.Log(l.Propensity[i])

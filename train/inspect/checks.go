@@ -29,6 +29,9 @@ type check struct {
 	about Subject
 }
 
+// DriftOfReward names the check of rewards along the log.
+const DriftOfReward = "drift of the reward"
+
 // The checks that go through rows in their order, or learn from them: each shard makes them on its own rows, and
 // what is worst is said.
 var (
@@ -37,7 +40,7 @@ var (
 	endsOfLists       = check{"ends of lists", Selection}
 	rewardsInSequence = check{"rewards in sequence", Sequence}
 	writtenAgain      = check{"rows written again", ""}
-	rewardDrift       = check{"drift of the reward", Drift}
+	rewardDrift       = check{DriftOfReward, Drift}
 	propensityDrift   = check{"drift of the propensities", Drift}
 	actionDrift       = check{"drift of the actions", Drift}
 	alone             = []check{repeatedContexts, endsOfGroups, endsOfLists, rewardsInSequence, writtenAgain, rewardDrift,

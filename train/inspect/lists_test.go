@@ -67,3 +67,73 @@ func TestBets_OfWhatIsOfferedAndLists(t *testing.T) {
 		}
 	}
 }
+
+// Of lists, as of rows, visitors who leave at a reward are seen, lists that end at one, and lists that are written
+// again; lists whose lengths are those of devices are sound.
+func TestLists_EndAndComeAgainAsRowsDo(t *testing.T) {
+	type list struct {
+		group   string
+		rewards []int
+	}
+	for name, c := range map[string]struct {
+		more  func(r *rand.Rand, k int) []list // of visitor k
+		twice bool
+		check string
+		want  inspect.Severity
+	}{
+		"visitors leave at a reward": {func(r *rand.Rand, k int) (all []list) {
+			for range 8 {
+				all = append(all, list{fmt.Sprint("v", k), []int{r.IntN(10) / 7, 0}})
+				if all[len(all)-1].rewards[0] == 1 {
+					break
+				}
+			}
+			return all
+		}, false, "ends of groups", inspect.Doubtful},
+		"visitors come thrice": {func(r *rand.Rand, k int) (all []list) {
+			for range 3 {
+				all = append(all, list{fmt.Sprint("v", k), []int{r.IntN(10) / 7, r.IntN(2)}})
+			}
+			return all
+		}, false, "ends of groups", inspect.Fine},
+		"lists end at a click": {func(r *rand.Rand, _ int) []list {
+			if r.IntN(2) == 0 {
+				return []list{{"", []int{1}}}
+			}
+			return []list{{"", []int{0, r.IntN(2)}}}
+		}, false, "ends of lists", inspect.Doubtful},
+		"devices": {func(r *rand.Rand, k int) []list {
+			if k%3 == 0 {
+				return []list{{"", []int{r.IntN(10) / 6}}}
+			}
+			return []list{{"", []int{r.IntN(10) / 7, r.IntN(10) / 8}}}
+		}, false, "ends of lists", inspect.Fine},
+		"once":  {func(r *rand.Rand, _ int) []list { return []list{{"", []int{r.IntN(2), r.IntN(2)}}} }, false, "rows written again", inspect.Fine},
+		"twice": {func(r *rand.Rand, _ int) []list { return []list{{"", []int{r.IntN(2), r.IntN(2)}}} }, true, "rows written again", inspect.Unusable},
+	} {
+		r := rand.New(rand.NewPCG(8, 8))
+		items, lines := []string{"a", "b", "c", "d"}, []string(nil)
+		for k := range 1000 {
+			for _, l := range c.more(r, k) {
+				first := r.IntN(4)
+				row := map[string]any{"context": map[string]any{"x": r.IntN(2)}, "offered": items, "slot_rewards": l.rewards,
+					"slots":             []string{items[first], items[(first+1+r.IntN(3))%4]}[:len(l.rewards)],
+					"slot_propensities": []float64{.25, 1. / 3}[:len(l.rewards)]}
+				if l.group != "" {
+					row["group"] = l.group
+				}
+				line, err := json.Marshal(row)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lines = append(lines, string(line))
+			}
+		}
+		if c.twice {
+			lines = append(lines, lines...)
+		}
+		if f, _ := inspect.Inspect(written(t, "l.jsonl", strings.Join(lines, "\n")+"\n")).Finding(c.check); f.Severity != c.want {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -44,6 +45,7 @@ func (l *log) numbers() {
 	if l.summary != nil { // numbers of the range that no row of a shard has may be in other shards
 		return
 	}
+	l.repeatedNumbers()
 	of := l.Numbers.Of
 	low, high := of.Range()
 	v := []float64{low, high}
@@ -64,4 +66,54 @@ func (l *log) numbers() {
 		"widest gap is from %.4g to %.4g", len(v)-2, l.n, v[at], v[at+1]), Numbers: []Number{{"gap", gap}}}
 	l.judge(f, gap > .1, Doubtful, "nothing is known of numbers in the gap", "give setting action-range "+
 		"the range that numbers were drawn from")
+}
+
+// repeatedNumbers tests whether some numbers that have densities were drawn far more often than these say, as numbers
+// that are drawn with a probability are: with c rows of one number, whose mean density is f, in a gap of width h
+// between the numbers next to it, f·h/2 is what a row has of it, rounded or not, and 4 times that, and 10 rows, are no
+// doubt.
+func (l *log) repeatedNumbers() {
+	var rows []int
+	for i, p := range l.Numbers.Density {
+		if p > 0 {
+			rows = append(rows, i)
+		}
+	}
+	value := l.Numbers.Value
+	slices.SortFunc(rows, func(i, j int) int { return cmp.Compare(value[i], value[j]) })
+	n, surplus, most, numbers := float64(len(rows)), 0., 0., 0
+	at := math.NaN()
+	for first := 0; first < len(rows); {
+		v, end, density := value[rows[first]], first, 0.
+		for ; end < len(rows) && value[rows[end]] == v; end++ {
+			density += l.Numbers.Density[rows[end]]
+		}
+		count := float64(end - first)
+		below, above := v, v
+		if first > 0 {
+			below = value[rows[first-1]]
+		}
+		if end < len(rows) {
+			above = value[rows[end]]
+		}
+		width := (above - below) / 2
+		if below == v || above == v {
+			width *= 2
+		}
+		if expected := n * density / count * width; count > 4*expected+10 {
+			numbers, surplus = numbers+1, surplus+count-expected
+			if count > most {
+				most, at = count, v
+			}
+		}
+		first = end
+	}
+	if surplus < .01*n || numbers == 0 || n < 100 {
+		return
+	}
+	l.add(Finding{Check: "numbers that repeat", About: Draws, Severity: map[bool]Severity{false: Doubtful, true: Unusable}[surplus > .1*n],
+		Measured: fmt.Sprintf("%.3g %% of rows have one of %d numbers, such as %.6g in %.0f rows, beyond what their densities "+
+			"say", 100*surplus/n, numbers, at, most), Numbers: []Number{{"share", surplus / n}},
+		Means: "these numbers were drawn with a probability, and not with the density that is logged",
+		Do:    "log propensity, and no density, in rows whose number has a probability of its own"})
 }

@@ -44,3 +44,54 @@ func TestNumbers_ThatAreNotOfTheirFamilyAreFound(t *testing.T) {
 		}
 	}
 }
+
+// Numbers that have a density and are drawn with a probability are found; rounded ones are sound, whatever the grid.
+func TestNumbers_ThatRepeatMoreThanTheirDensitySays(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	grid := func(step float64) func(v float64) float64 {
+		return func(v float64) float64 { return math.Round(v/step) * step }
+	}
+	mixed := func(share float64, k func(v float64) float64) func(v float64) float64 {
+		return func(v float64) float64 {
+			if r.Float64() < share {
+				return k(v)
+			}
+			return v
+		}
+	}
+	for name, c := range map[string]struct {
+		drawn func(v float64) float64
+		want  inspect.Severity
+	}{
+		"continuous": {func(v float64) float64 { return v }, inspect.Fine},
+		"cents":      {grid(.01), inspect.Fine},
+		"whole":      {grid(1), inspect.Fine},
+		"fives":      {grid(5), inspect.Fine},
+		"ends in 99": {func(v float64) float64 { return min(math.Floor(v)+.99, 39.99) }, inspect.Fine},
+		"two digits": {func(v float64) float64 {
+			step := math.Pow(10, math.Floor(math.Log10(v))-1)
+			return math.Round(v/step) * step
+		}, inspect.Fine},
+		"half in tens": {mixed(.5, func(v float64) float64 { return 10 * math.Floor(v/10) }), inspect.Unusable},
+		"some at 20":   {mixed(.05, func(float64) float64 { return 20 }), inspect.Doubtful},
+	} {
+		b := new(strings.Builder)
+		b.WriteString("x_a,action,reward,density\n")
+		for i := range 3000 {
+			fmt.Fprintf(b, "%v,%v,%d,0.025\n", r.Float64(), c.drawn(40*r.Float64()), i%2)
+		}
+		path := filepath.Join(t.TempDir(), "l.csv")
+		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		of := numeric.Even(0, 40, 4)
+		l, err := logs.Open(context.Background(), path, logs.Options{Numbers: &of, NoCache: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if f, _ := inspect.Inspect(l).Finding("numbers that repeat"); f.Severity != c.want {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}

@@ -31,7 +31,7 @@ var tails = [...]float64{.01, .02, .05, .1, .25, .5, .75, .9, .95, .98, .99}
 // led to, see knowsAction and knowsReward; and for rows of customers, see customers. Shards are not looked at for
 // rewards.
 func (l *log) outcomes() {
-	if l.n < 200 || l.Sets() || l.Simulated() || l.Propensity == nil || l.Estimated || l.contexts == nil {
+	if l.n < 200 || l.Lists != nil || l.Simulated() || l.Propensity == nil || l.Estimated || l.contexts == nil {
 		return
 	}
 	named := func(f feature) int { return min(1, strings.Count(f.name, "=")) }
@@ -50,6 +50,10 @@ func (l *log) outcomes() {
 			f.Do = "name the customer in the column group, as actions are kept, and look again; else " + f.Do
 			l.found[slices.IndexFunc(l.found, func(g Finding) bool { return g.Check == f.Check })] = f
 		}
+		return
+	}
+	if l.Sets() {
+		o.customers()
 		return
 	}
 	if l.summary == nil { // means of a shard are no means of the log

@@ -84,6 +84,11 @@ func (l *Log) GroupHashes() []uint64 {
 	return l.listGroups(hashes)
 }
 
+// Grouped reports that row i is of a group, and of none that only its own list makes.
+func (l *Log) Grouped(i int) bool {
+	return l.Group != nil && l.Group[i] >= 0 && (l.Lists == nil || int(l.Group[i]) < len(l.from().groups.ends))
+}
+
 // ContextHashes returns a hash of each row's context: of its named values, in whatever
 // order; without names of the vector; nil if there are no contexts. Of a log with sets what
 // the row offers is part of its context: ids and features of its actions, in whatever order,

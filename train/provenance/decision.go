@@ -283,8 +283,12 @@ func (n *null) doubts(s sample, b *logs.Beside, rows []int, grouped bool) error 
 	if n.AtRandom {
 		log = log.Subset(rows)
 	}
-	for _, f := range inspect.Within(log, max(1, s.found.Gamma)).Findings {
+	report := inspect.Within(log, max(1, s.found.Gamma))
+	for _, f := range report.Findings {
 		switch {
+		case n.Kind == "budget" && b.Of.IsCost() && f.Check == inspect.DriftOfReward && f.Severity > inspect.Fine && risen(report.Blocks):
+			n.doubt = cmp.Or(n.doubt, fmt.Sprintf("column %s falls toward the newest rows, as costs do that are not in yet: "+
+				"%s; leave out the rows that are too new to have them", n.Column, f.Measured))
 		case n.AtRandom && f.About == inspect.Draws && f.Severity > inspect.Fine:
 			return withhold("%s"+byAction, s.named(true), n.Column, f.Check, f.Measured)
 		case f.About != inspect.Draws && contradicts(f, grouped):
@@ -292,6 +296,15 @@ func (n *null) doubts(s sample, b *logs.Beside, rows []int, grouped bool) error 
 		}
 	}
 	return nil
+}
+
+// risen reports that rewards of the newest rows, of costs their opposite, are above those of the others.
+func risen(blocks []inspect.Block) bool {
+	mean, newest := 0., len(blocks)-1
+	for _, b := range blocks[:newest] {
+		mean += b.Reward / float64(newest)
+	}
+	return newest > 0 && blocks[newest].Reward > mean
 }
 
 // estimate is what rows with a value say of the mean.

@@ -297,6 +297,25 @@ func TestDecision_OutcomesThatComeLateAreNotShipped(t *testing.T) {
 	}
 }
 
+// A cost that is not in yet in the newest rows, of all actions alike, is no reason that a budget holds.
+func TestDecision_BudgetsDoubtCostsThatComeLate(t *testing.T) {
+	w := service{reward: rises, outcome: [2]float64{.2, .2}, cost: true}
+	for late, want := range map[bool]provenance.Answer{false: provenance.Ship, true: provenance.Undecided} {
+		w.limit = provenance.Requirement{Name: "safe", Limit: map[bool]float64{false: .25, true: .15}[late], Budget: true}
+		l := w.draw(4000, 1)
+		r := rand.New(rand.NewPCG(2, 2))
+		for i := range 4000 {
+			if late && float64(4000-i) < 1200*r.ExpFloat64() {
+				l.Outcomes[0].Values[i] = 0
+			}
+		}
+		d := w.decide(t, l)
+		if d.Answer != want || late && !strings.Contains(d.Because, "falls toward the newest rows") {
+			t.Errorf("late: %v: %s, %s", late, d.Answer, d.Because)
+		}
+	}
+}
+
 // The rows that are still needed are about enough.
 func TestDecision_NeedsAboutTheRowsItSays(t *testing.T) {
 	w := service{reward: rises, outcome: [2]float64{.9, .92}, limit: provenance.Requirement{Name: "safe", Limit: -.04}}

@@ -42,6 +42,9 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 	switch {
 	case certify.AssumedBy(of.Assume) != "":
 		out.Assume = certify.Varied
+	case log.Units().Low != 0 && (of.SlotWeights == "sum" || certify.FirstClicks(of.SlotWeights)):
+		return nil, fmt.Errorf("setting slot-weights %s: it counts rewards that are not 0, and those of the log are from "+
+			"%v: leave setting reward-min at 0, or weigh slots in another way", of.SlotWeights, log.Units().Low)
 	case !slices.Contains(certify.Assumptions(), string(out.Assume)):
 		return nil, fmt.Errorf("setting assume %s: want one of %v", of.Assume, certify.Assumptions())
 	}

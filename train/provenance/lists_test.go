@@ -327,6 +327,7 @@ func TestLists_RefuseWhatCannotBe(t *testing.T) {
 		{strings.ReplaceAll(good, `"slot_rewards":[0,1]`, `"reward":0.5`), rows, logs.Options{Assume: "cascade"},
 			"is about rewards of slots"},
 		{strings.ReplaceAll(good, "[0,1]", "[1,1]"), rows, logs.Options{SlotWeights: "sum"}, "add up to 2"},
+		{good, rows, logs.Options{SlotWeights: "first", RewardMin: -1, RewardMax: 1}, "leave setting reward-min at 0"},
 	} {
 		if err := of(c.text, c.rows, c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
