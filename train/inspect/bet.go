@@ -112,7 +112,7 @@ type bets struct {
 	*reader
 	cluster []uint64
 	halves  [2][]int32 // rows by cluster
-	width   int        // 1 + features
+	width   int        // of a row's vector
 	most    float64
 	kinds   []kind   // that are learned
 	options *options // of sets
@@ -227,7 +227,9 @@ func (b *bets) run() (e [2]float64) {
 		_, b.shared = keys.Sharing(b.contexts)
 	}
 	b.divide()
-	b.width = 1 + len(b.features)
+	if b.width = 1 + len(b.features); b.Lists != nil {
+		b.width += b.ofContexts()
+	}
 	for i := range b.n {
 		b.most = max(b.most, b.rowWeight(i))
 	}
@@ -336,10 +338,16 @@ func (b *bets) slots() {
 // omega returns a row's weight, divided by the largest.
 func (b *bets) omega(i int) float64 { return b.rowWeight(i) / b.most }
 
-// vector writes 1 and the features of row i.
+// vector writes 1 and the features of row i, of lists those of contexts again, for their first slot alone.
 func (b *bets) vector(i int, dst []float64) {
 	dst[0] = 1
-	b.reader.vector(i, dst[1:])
+	own, first := dst[1:1+len(b.features)], dst[1+len(b.features):b.width]
+	if b.reader.vector(i, own); len(first) == 0 {
+		return
+	}
+	if clear(first); b.Lists.Slot[i] == 1 {
+		copy(first, own)
+	}
 }
 
 // byContext holds sums of ω, in all and by action, for each context that several rows have.
@@ -683,12 +691,12 @@ func (b *bets) why() string {
 	for _, q := range b.guesses {
 		for j, v := range q.w.Data {
 			if t := j % q.w.Cols; t > 0 && best != byTrees {
-				weight[t-1] += v * v
+				weight[(t-1)%len(weight)] += v * v
 			}
 		}
 		for t, v := range q.trees.leads {
 			if t > 0 && best == byTrees {
-				weight[t-1] += v
+				weight[(t-1)%len(weight)] += v
 			}
 		}
 	}
