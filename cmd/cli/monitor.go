@@ -254,6 +254,16 @@ func rewardsOf(log *logs.Log, hash string, cluster func(i int) (key uint64, ok b
 		keys[i], _ = cluster(i)
 		named[i] = log.Grouped(i)
 	}
+	before, ended := uint64(0), map[uint64]bool{}
+	for k, i := range of {
+		if k > 0 && keys[i] != before {
+			ended[before] = true
+		}
+		if before = keys[i]; log.Time == nil && named[i] && ended[before] {
+			return nil, nil, 0, 0, fmt.Errorf("row %d: its group comes back after other rows, and the rows have no time, so that "+
+				"it is not known what each look saw: add the column timestamp, or let rows of a group stand together", log.Row(i))
+		}
+	}
 	slices.SortStableFunc(of, func(i, j int) int {
 		if log.Time != nil && log.Time[i] != log.Time[j] {
 			return cmp.Compare(log.Time[i], log.Time[j])

@@ -49,6 +49,22 @@ func TestRewardsOf_GroupsThatComeBackChangeNothingBefore(t *testing.T) {
 	}
 }
 
+// Without times what stood together at a look is not known where groups come back.
+func TestRewardsOf_GroupsThatComeBackNeedTimes(t *testing.T) {
+	log := &logs.Log{Policies: []string{"p"}, Action: make([]int32, 4), Cost: make([]float64, 4), Logger: make([]int32, 4)}
+	for _, c := range []struct {
+		group []int32
+		time  []int64
+		want  int
+	}{{[]int32{0, 0, 1, 2}, nil, 2}, {[]int32{0, 1, 0, 2}, nil, -1}, {[]int32{0, 1, 0, 2}, []int64{1, 2, 3, 4}, 2}, {[]int32{-1, 1, -1, 2}, nil, 3}} {
+		log.Group, log.Time = c.group, c.time
+		got, _, _, _, err := rewardsOf(log, "p", func(i int) (uint64, bool) { return uint64(log.Group[i] + 7), log.Group[i] >= 0 })
+		if (err != nil) != (c.want < 0) || err == nil && len(got) != c.want {
+			t.Errorf("%v: %v, %v", c.group, got, err)
+		}
+	}
+}
+
 func sum(v []int32) (s int32) {
 	for _, x := range v {
 		s += x

@@ -307,31 +307,8 @@ func (b *bets) divide() {
 			b.halves[h&1] = append(b.halves[h&1], int32(i))
 		}
 	}
-	b.slots()
 	for _, rows := range b.halves {
 		keys.SortRows(rows, b.cluster)
-	}
-}
-
-// slots makes the slots of a list that is a group of its own draws of their own, as the propensity of each holds given
-// those above it.
-func (b *bets) slots() {
-	if b.Lists == nil || b.Lists.Jointly() || b.doubts(Repeats) {
-		return
-	}
-	list := map[int32]int32{} // of each group; negative: it has several
-	for i, g := range b.Group {
-		if of, is := list[g]; is && of != b.Lists.Of[i] {
-			list[g] = -1
-		} else if !is {
-			list[g] = b.Lists.Of[i]
-		}
-	}
-	b.cluster = slices.Clone(b.cluster)
-	for i := range b.cluster {
-		if b.Group == nil || list[b.Group[i]] >= 0 {
-			b.cluster[i] = keys.Mix(b.cluster[i] ^ uint64(b.Lists.Slot[i])<<48)
-		}
 	}
 }
 

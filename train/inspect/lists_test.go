@@ -68,6 +68,18 @@ func TestBets_OfWhatIsOfferedAndLists(t *testing.T) {
 	}
 }
 
+// The first slots of lists, whose draws alone are wrong, are looked at apart: most of few lists refute them.
+func TestBets_LookAtFirstSlotsApart(t *testing.T) {
+	sum := 0.
+	for seed := range uint64(6) {
+		f, _ := shows(t, "slots", 2000, 50+seed, .8, func(x, _ float64) float64 { return x }).Finding("bets on propensities")
+		sum += f.Numbers[0].Value
+	}
+	if sum < 6*math.Log(1000) {
+		t.Errorf("log e of 6 logs has the mean %.3g", sum/6)
+	}
+}
+
 // Of lists, as of rows, visitors who leave at a reward are seen, lists that end at one, and lists that are written
 // again; lists whose lengths are those of devices are sound.
 func TestLists_EndAndComeAgainAsRowsDo(t *testing.T) {
