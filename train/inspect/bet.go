@@ -44,6 +44,7 @@ const (
 	byProducts
 	byProductsSharply
 	byTrees
+	byTilt
 	evenly
 	kinds
 )
@@ -173,6 +174,7 @@ type guess struct {
 	classes int
 	w       blas64.General // by class
 	trees   forecast
+	tilt    tilt
 }
 
 // byAction reports that actions have regressions: not where the actions of each row are many, or sets of many.
@@ -243,6 +245,11 @@ func (b *bets) run() (e [2]float64) {
 	if b.Sets() {
 		b.options = b.describe()
 		b.kinds = append(b.kinds, byOptions, byOptionsSharply, byProducts, byProductsSharply)
+	}
+	if !b.Sets() && !b.byAction() {
+		if o := b.describe(); len(o.items) > 0 {
+			b.options, b.kinds = o, append(b.kinds, byTilt)
+		}
 	}
 	var both sync.WaitGroup
 	for h, half := range [2]*bets{b.alone(), b.alone()} {
@@ -406,8 +413,11 @@ func (b *bets) learn(h int) guess {
 	if b.Propensity != nil {
 		q.trees = b.foresee(rows, x)
 	}
-	if b.Sets() {
+	switch {
+	case b.Sets():
 		b.options.taught[h] = b.options.learn(h, q.shift)
+	case b.options != nil:
+		q.tilt = b.options.lean(rows, x)
 	}
 	return q
 }
@@ -556,8 +566,11 @@ func (b *bets) guess(p *played, place []int32, all []guessing) {
 			g.q[byShares] = b.share(i, guess)
 		}
 		g.q[byContexts] = b.inContext(i, guess.table, g.q[byShares])
-		if b.Sets() {
+		switch {
+		case b.Sets():
 			b.options.guess(i, b.options.taught[1-p.half], guess.shift, x, &g)
+		case b.options != nil:
+			g.q[byTilt] = b.options.leaned(i, &guess.tilt, x)
 		}
 		g.q[byTrees], g.staked = guess.trees.bet(b, i, x)
 		g.q[evenly] = 1 / float64(b.Options(i))

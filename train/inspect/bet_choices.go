@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
 	"opl/graph/kernel"
@@ -17,7 +18,7 @@ const (
 	optionNumbers = 4_000_000 // numbers that a regression over options is learned from
 	placed        = 3         // features of an option's place: first, last, and place/(K−1) − 1/2
 	itemMost      = 16        // features of actions
-	crossed       = 8         // features of contexts and of actions that are multiplied
+	crossed       = 8         // features of contexts, and of actions, that are multiplied
 )
 
 // options guess the choices of rows that offer sets by what describes these, beside what bets know of actions:
@@ -30,6 +31,7 @@ type options struct {
 	buffer    []float64     // for one
 	items     []feature
 	standards []scale
+	with      []int            // features of contexts that are multiplied: some of those that vary most, and all of the time
 	columns   [2]int           // of f, without and with products
 	taught    *[2][2][]float64 // w by each half, without and with products
 	// buffers of a row: b_a + log π₀ of its options, scores, and f
@@ -40,6 +42,9 @@ type options struct {
 func (o *options) alone(b *bets) *options {
 	c := *o
 	c.bets, c.buffer = b, slices.Clone(o.buffer)
+	if !o.Sets() {
+		return &c
+	}
 	most := o.MostOptions()
 	c.base, c.scores, c.x = make([]float64, most), make([]float64, most), make([]float64, most*o.columns[1])
 	return &c
@@ -55,7 +60,9 @@ func (b *bets) describe() *options {
 	for f, name := range names {
 		o.items = append(o.items, feature{name: name + " of the action", place: f})
 	}
-	o.buffer = make([]float64, len(names))
+	if o.buffer = make([]float64, len(names)); len(names) == 0 && !o.Sets() {
+		return o
+	}
 	o.items = o.spread(o.items, func(i int, use func(f int, v float64)) {
 		for f, v := range o.described(i, i%o.Options(i)) {
 			use(f, v)
@@ -66,7 +73,12 @@ func (b *bets) describe() *options {
 		o.standards = append(o.standards, scale{f.mean, 1 / f.sd})
 	}
 	o.columns[0] = placed + len(o.items)
-	o.columns[1] = o.columns[0] + min(crossed, len(o.items))*min(crossed, len(o.features))
+	for f := range o.features {
+		if f < crossed || f >= o.ofContexts() {
+			o.with = append(o.with, f)
+		}
+	}
+	o.columns[1] = o.columns[0] + min(crossed, len(o.items))*len(o.with)
 	return o
 }
 
@@ -114,7 +126,7 @@ func (o *options) vectors(i int, dst, x []float64) {
 	for j := range k {
 		row, c := dst[j*width:(j+1)*width], o.columns[0]
 		for f := range min(crossed, len(o.items)) {
-			for g := range min(crossed, len(o.features)) {
+			for _, g := range o.with {
 				row[c] = row[placed+f] * x[1+g]
 				c++
 			}
@@ -255,7 +267,7 @@ func (o *options) why() string {
 		names = append(names, f.name)
 	}
 	for f := range min(crossed, len(o.items)) {
-		for g := range min(crossed, len(o.features)) {
+		for _, g := range o.with {
 			names = append(names, o.items[f].name+" with "+o.features[g].name)
 		}
 	}
@@ -274,4 +286,89 @@ func (o *options) why() string {
 		text += what + names[slices.Index(weight, most)]
 	}
 	return text
+}
+
+// tilt is a guess of an action of a catalogue of many by its features z, less their means over the catalogue, in units
+// of their standard deviations:
+//
+//	q(a|x) = (1 + φ(x)ᵀ M z_a/B(x))/K
+//
+// φ is 1 and the features of the context and the time, M the mean of ω φ zᵀ/(K π₀) over rows, where that is above
+// chance, and B at least the largest |φᵀ M z|, so that q is a distribution.
+type tilt struct {
+	m     blas64.General // [φ×z]
+	mean  []float64      // of z over the catalogue, before it is taken from it
+	far   []float64      // the largest |z| by column
+	usual float64        // mean B of the rows that taught
+}
+
+// describedTo writes the features of action a of a catalogue, in units of their sd, to dst.
+func (o *options) describedTo(dst []float64, a int) {
+	z := o.described(0, a)
+	for f := range o.items {
+		dst[f] = o.standards[f].standard(z[o.items[f].place])
+	}
+}
+
+// lean learns a tilt from rows of a half, whose vectors are x.
+func (o *options) lean(rows []int, x regress.Matrix) tilt {
+	width := len(o.items)
+	t := tilt{m: matrix(x.Width, width), mean: make([]float64, width), far: make([]float64, width)}
+	z := make([]float64, width)
+	for a := range o.k {
+		o.describedTo(z, a)
+		floats.AddScaled(t.mean, 1/float64(o.k), z)
+	}
+	for a := range o.k {
+		o.describedTo(z, a)
+		for f, v := range z {
+			t.far[f] = max(t.far[f], math.Abs(v-t.mean[f]))
+		}
+	}
+	square := make([]float64, len(t.m.Data))
+	for r, i := range rows {
+		o.describedTo(z, int(o.Action[i]))
+		w := o.omega(i) * min(largest, 1/(float64(o.k)*o.Propensity[i]))
+		for g, v := range x.Data[r*x.Stride:][:x.Width] {
+			for f := range z {
+				d := w * v * (z[f] - t.mean[f])
+				t.m.Data[g*width+f], square[g*width+f] = t.m.Data[g*width+f]+d, square[g*width+f]+d*d
+			}
+		}
+	}
+	for j, s := range square {
+		if t.m.Data[j]*t.m.Data[j] < 6*s {
+			t.m.Data[j] = 0
+		}
+	}
+	for r := range rows {
+		_, most := t.of(x.Data[r*x.Stride:][:x.Width], nil)
+		t.usual += most / float64(len(rows))
+	}
+	return t
+}
+
+// of returns φᵀ M z, and its largest absolute value over all actions at most.
+func (t *tilt) of(x, z []float64) (v, most float64) {
+	for f := range t.mean {
+		along := 0.
+		for g, u := range x {
+			along += u * t.m.Data[g*t.m.Stride+f]
+		}
+		if most += math.Abs(along) * t.far[f]; z != nil {
+			v += along * (z[f] - t.mean[f])
+		}
+	}
+	return v, most
+}
+
+// leaned is q of row i's action, whose vector is x, by t.
+func (o *options) leaned(i int, t *tilt, x []float64) float64 {
+	if t.usual == 0 {
+		return 1 / float64(o.k)
+	}
+	z := make([]float64, len(o.items))
+	o.describedTo(z, int(o.Action[i]))
+	v, most := t.of(x, z)
+	return (1 + v/max(most, t.usual)) / float64(o.k)
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"opl/policies/propensity"
 	"opl/train/inspect"
@@ -349,5 +350,55 @@ func TestCatalogue_MayLackRareDraws(t *testing.T) {
 				t.Errorf("%+v, seed %d: %+v", c, seed, f)
 			}
 		}
+	}
+}
+
+// Draws from a catalogue of many that follow its features, by context and clock, are seen; even ones are sound.
+func TestBets_OfCataloguesReadFeatures(t *testing.T) {
+	const k, n, d = 500, 4000, 6
+	catalogue := func(seed uint64, by func(x float64, hour int) float64) inspect.Finding {
+		r := rand.New(rand.NewPCG(seed, 40))
+		z := logs.Rows64{Width: d, Data: make([]float64, k*d)}
+		normals(r, z.Data)
+		l := &logs.Log{Actions: logs.Numbered(k), Choices: &logs.Choices{Z: z}}
+		x := logs.Rows64{Width: 1, Data: make([]float64, n)}
+		for i := range n {
+			x.Data[i] = r.NormFloat64()
+			at := int64(i) * int64(37*time.Minute)
+			a := r.IntN(k)
+			for along := by(x.Data[i], int(at/int64(time.Hour)%24)); ; a = r.IntN(k) {
+				sum := 0.
+				for j, v := range z.Data[a*d : a*d+d] {
+					sum += v * float64(1-j%2*2)
+				}
+				if r.Float64() < (1+along*math.Tanh(sum/math.Sqrt(d)))/2 {
+					break
+				}
+			}
+			l.Action, l.Propensity = append(l.Action, int32(a)), append(l.Propensity, 1./k)
+			l.Cost, l.Time = append(l.Cost, -float64(r.IntN(2))), append(l.Time, at)
+		}
+		l.X = x
+		f, _ := inspect.Inspect(l).Finding("bets on propensities")
+		return f
+	}
+	for name, by := range map[string]func(x float64, hour int) float64{
+		"hour":   func(_ float64, hour int) float64 { return map[bool]float64{true: .8, false: -.8}[hour < 12] },
+		"column": func(x float64, _ int) float64 { return .8 * math.Tanh(x) },
+		"always": func(float64, int) float64 { return .5 },
+	} {
+		for seed := range uint64(3) {
+			if f := catalogue(seed, by); f.Severity != inspect.Unusable {
+				t.Errorf("%s, seed %d: %+v", name, seed, f)
+			}
+		}
+	}
+	sum := 0.
+	for seed := range uint64(20) {
+		f := catalogue(100+seed, func(float64, int) float64 { return 0 })
+		sum += math.Exp(f.Numbers[1].Value)
+	}
+	if sum > 1.5*20 {
+		t.Errorf("e-values of sound logs have the mean %v", sum/20)
 	}
 }
