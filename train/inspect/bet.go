@@ -242,13 +242,13 @@ func (b *bets) run() (e [2]float64) {
 	if b.byAction() {
 		b.kinds = append(b.kinds, byRegression, byRegressionSharply)
 	}
-	if b.Sets() {
+	if b.Choices != nil && (b.Sets() || !b.byAction()) {
 		b.options = b.describe()
-		b.kinds = append(b.kinds, byOptions, byOptionsSharply, byProducts, byProductsSharply)
-	}
-	if !b.Sets() && !b.byAction() {
-		if o := b.describe(); len(o.items) > 0 {
-			b.options, b.kinds = o, append(b.kinds, byTilt)
+		if b.Sets() {
+			b.kinds = append(b.kinds, byOptions, byOptionsSharply, byProducts, byProductsSharply)
+		}
+		if len(b.options.items) > 0 && b.Propensity != nil {
+			b.kinds = append(b.kinds, byTilt)
 		}
 	}
 	var both sync.WaitGroup
@@ -413,10 +413,10 @@ func (b *bets) learn(h int) guess {
 	if b.Propensity != nil {
 		q.trees = b.foresee(rows, x)
 	}
-	switch {
-	case b.Sets():
+	if b.Sets() {
 		b.options.taught[h] = b.options.learn(h, q.shift)
-	case b.options != nil:
+	}
+	if slices.Contains(b.kinds, byTilt) {
 		q.tilt = b.options.lean(rows, x)
 	}
 	return q
@@ -566,10 +566,10 @@ func (b *bets) guess(p *played, place []int32, all []guessing) {
 			g.q[byShares] = b.share(i, guess)
 		}
 		g.q[byContexts] = b.inContext(i, guess.table, g.q[byShares])
-		switch {
-		case b.Sets():
+		if b.Sets() {
 			b.options.guess(i, b.options.taught[1-p.half], guess.shift, x, &g)
-		case b.options != nil:
+		}
+		if guess.tilt.m.Data != nil {
 			g.q[byTilt] = b.options.leaned(i, &guess.tilt, x)
 		}
 		g.q[byTrees], g.staked = guess.trees.bet(b, i, x)

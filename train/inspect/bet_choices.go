@@ -36,12 +36,14 @@ type options struct {
 	taught    *[2][2][]float64 // w by each half, without and with products
 	// buffers of a row: b_a + log π₀ of its options, scores, and f
 	base, scores, x []float64
+	centered        func(i int) *around
 }
 
 // alone returns the options with buffers of their own, for another goroutine.
 func (o *options) alone(b *bets) *options {
 	c := *o
 	c.bets, c.buffer = b, slices.Clone(o.buffer)
+	c.centered = c.center()
 	if !o.Sets() {
 		return &c
 	}
@@ -288,50 +290,73 @@ func (o *options) why() string {
 	return text
 }
 
-// tilt is a guess of an action of a catalogue of many by its features z, less their means over the catalogue, in units
-// of their standard deviations:
+// tilt is a guess of an action by its features z, less their means over what row i offers, in units of their standard
+// deviations:
 //
-//	q(a|x) = (1 + φ(x)ᵀ M z_a/B(x))/K
+//	q(a|x) = (1 + φ(x)ᵀ M z_a/B)/K
 //
 // φ is 1 and the features of the context and the time, M the mean of ω φ zᵀ/(K π₀) over rows, where that is above
-// chance, and B at least the largest |φᵀ M z|, so that q is a distribution.
+// chance, and B at least the largest |φᵀ M z|, so that q is a distribution. It takes no more than sums over what is
+// offered, and of a catalogue none.
 type tilt struct {
 	m     blas64.General // [φ×z]
-	mean  []float64      // of z over the catalogue, before it is taken from it
-	far   []float64      // the largest |z| by column
 	usual float64        // mean B of the rows that taught
 }
 
-// describedTo writes the features of action a of a catalogue, in units of their sd, to dst.
-func (o *options) describedTo(dst []float64, a int) {
-	z := o.described(0, a)
+// around holds what row i offers by column of z: the mean, and how far from it values are at most.
+type around struct {
+	mean, far, z []float64
+	known        bool // of a catalogue it is the same in all rows
+}
+
+// place writes the features of option j of row i, in units of their sd, to c.z.
+func (o *options) place(c *around, i, j int) {
+	z := o.described(i, j)
 	for f := range o.items {
-		dst[f] = o.standards[f].standard(z[o.items[f].place])
+		c.z[f] = o.standards[f].standard(z[o.items[f].place])
+	}
+}
+
+// center returns what is around the options of row i, and leaves the features of the logged one, less the means, in z.
+func (o *options) center() func(i int) *around {
+	width := len(o.items)
+	c := &around{mean: make([]float64, width), far: make([]float64, width), z: make([]float64, width)}
+	low, high := make([]float64, width), make([]float64, width)
+	return func(i int) *around {
+		if !c.known {
+			c.known = !o.Sets()
+			clear(c.mean)
+			k := o.Options(i)
+			for j := range k {
+				o.place(c, i, j)
+				if j == 0 {
+					copy(low, c.z)
+					copy(high, c.z)
+				}
+				for f, v := range c.z {
+					c.mean[f], low[f], high[f] = c.mean[f]+v/float64(k), min(low[f], v), max(high[f], v)
+				}
+			}
+			for f, m := range c.mean {
+				c.far[f] = max(high[f]-m, m-low[f])
+			}
+		}
+		o.place(c, i, o.Chosen(i))
+		floats.Sub(c.z, c.mean)
+		return c
 	}
 }
 
 // lean learns a tilt from rows of a half, whose vectors are x.
 func (o *options) lean(rows []int, x regress.Matrix) tilt {
-	width := len(o.items)
-	t := tilt{m: matrix(x.Width, width), mean: make([]float64, width), far: make([]float64, width)}
-	z := make([]float64, width)
-	for a := range o.k {
-		o.describedTo(z, a)
-		floats.AddScaled(t.mean, 1/float64(o.k), z)
-	}
-	for a := range o.k {
-		o.describedTo(z, a)
-		for f, v := range z {
-			t.far[f] = max(t.far[f], math.Abs(v-t.mean[f]))
-		}
-	}
+	width, center := len(o.items), o.center()
+	t := tilt{m: matrix(x.Width, width)}
 	square := make([]float64, len(t.m.Data))
 	for r, i := range rows {
-		o.describedTo(z, int(o.Action[i]))
-		w := o.omega(i) * min(largest, 1/(float64(o.k)*o.Propensity[i]))
+		c, w := center(i), o.omega(i)*min(largest, 1/(float64(o.Options(i))*o.Propensity[i]))
 		for g, v := range x.Data[r*x.Stride:][:x.Width] {
-			for f := range z {
-				d := w * v * (z[f] - t.mean[f])
+			for f, z := range c.z {
+				d := w * v * z
 				t.m.Data[g*width+f], square[g*width+f] = t.m.Data[g*width+f]+d, square[g*width+f]+d*d
 			}
 		}
@@ -341,23 +366,21 @@ func (o *options) lean(rows []int, x regress.Matrix) tilt {
 			t.m.Data[j] = 0
 		}
 	}
-	for r := range rows {
-		_, most := t.of(x.Data[r*x.Stride:][:x.Width], nil)
+	for r, i := range rows {
+		_, most := t.of(x.Data[r*x.Stride:][:x.Width], center(i))
 		t.usual += most / float64(len(rows))
 	}
 	return t
 }
 
-// of returns φᵀ M z, and its largest absolute value over all actions at most.
-func (t *tilt) of(x, z []float64) (v, most float64) {
-	for f := range t.mean {
+// of returns φᵀ M z of the logged action, and the largest absolute value of all actions at most.
+func (t *tilt) of(x []float64, c *around) (v, most float64) {
+	for f, z := range c.z {
 		along := 0.
 		for g, u := range x {
 			along += u * t.m.Data[g*t.m.Stride+f]
 		}
-		if most += math.Abs(along) * t.far[f]; z != nil {
-			v += along * (z[f] - t.mean[f])
-		}
+		v, most = v+along*z, most+math.Abs(along)*c.far[f]
 	}
 	return v, most
 }
@@ -365,10 +388,8 @@ func (t *tilt) of(x, z []float64) (v, most float64) {
 // leaned is q of row i's action, whose vector is x, by t.
 func (o *options) leaned(i int, t *tilt, x []float64) float64 {
 	if t.usual == 0 {
-		return 1 / float64(o.k)
+		return 1 / float64(o.Options(i))
 	}
-	z := make([]float64, len(o.items))
-	o.describedTo(z, int(o.Action[i]))
-	v, most := t.of(x, z)
-	return (1 + v/max(most, t.usual)) / float64(o.k)
+	v, most := t.of(x, o.centered(i))
+	return (1 + v/max(most, t.usual)) / float64(o.Options(i))
 }
