@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"opl/train/regress"
@@ -19,6 +21,7 @@ const (
 	lateFeatures = 16     // of contexts that foretell rewards
 	lateRows     = 50_000 // from which that is learned
 	lateActions  = 50     // that are looked at apart
+	lateItems    = 6      // features of actions, where these are more
 )
 
 // lateDelays are mean delays that are looked for, as shares of the log.
@@ -57,22 +60,69 @@ func (l *log) late() {
 	if l.n < 500 {
 		return
 	}
-	d := l.newDelays()
-	if d == nil {
-		return
-	}
 	values := []float64{slices.Max(l.Cost), slices.Min(l.Cost)}
 	if v, ok := l.grown(l.n*7/10, l.n*8/10, values); ok {
 		values = append(values, v)
 	} else if l.having(values[0])+l.having(values[1]) == l.n {
 		values = values[:1] // rewards other than one are the other
 	}
-	for _, v := range values {
-		if f, found := d.test(v, lateLevel/float64(len(values))); found {
-			l.add(f)
-			return
+	all := l.divisions()
+	for _, of := range all {
+		d := l.newDelays(of)
+		if d == nil {
+			continue
+		}
+		for _, v := range values {
+			if f, found := d.test(v, lateLevel/float64(len(values)*len(all))); found {
+				l.add(f)
+				return
+			}
 		}
 	}
+}
+
+// division divides rows into classes by their actions, 0 for those of few rows.
+type division struct {
+	class []uint8  // of each row
+	names []string // of classes, in a sentence
+}
+
+// divisions are that by actions of many rows and, of a catalogue and sets of many, those by whether a feature of the
+// action is above its median, for the features that vary most.
+func (l *log) divisions() (all []division) {
+	class, action := l.classes(max(50, l.n/100), lateActions)
+	if len(action) > 1 {
+		d := division{make([]uint8, l.n), make([]string, len(action))}
+		for i, a := range l.Action {
+			d.class[i] = uint8(class[a])
+		}
+		for c, a := range action {
+			if c > 0 {
+				d.names[c] = "action " + l.Actions[a]
+			}
+		}
+		all = append(all, d)
+	}
+	if l.Choices == nil || l.k <= lateActions {
+		return all
+	}
+	o := (&bets{reader: l.reader(0)}).describe()
+	for _, f := range o.items[:min(len(o.items), lateItems)] {
+		d, values := division{make([]uint8, l.n), []string{"", "", ""}}, make([]float64, l.n)
+		for i := range values {
+			values[i] = o.described(i, o.Chosen(i))[f.place]
+		}
+		median := stat.Quantile(.5, stat.Empirical, slices.Sorted(slices.Values(values)), nil)
+		for i, v := range values {
+			if d.class[i] = 1; v > median {
+				d.class[i] = 2
+			}
+		}
+		of, _ := strings.CutSuffix(f.name, " of the action")
+		d.names[1], d.names[2] = fmt.Sprintf("actions whose %s is at most %.4g", of, median), fmt.Sprintf("actions whose %s is above %.4g", of, median)
+		all = append(all, d)
+	}
+	return all
 }
 
 // delays hold what late reads from the rows: for each the block of its age, the newest being 0, and its action's
@@ -81,25 +131,17 @@ type delays struct {
 	*reader
 	block  []uint8
 	class  []uint8
-	action []int                 // of each class; negative: several
+	names  []string              // of classes
 	kept   []int                 // features that foretell rewards
 	buffer []float64             // for a row's features
 	rows   [][]int               // some of each class, to learn from
 	moved  [][lateBlocks]columns // by class and block
 }
 
-func (l *log) newDelays() *delays {
-	d := &delays{reader: l.reader(lateFeatures), block: make([]uint8, l.n), class: make([]uint8, l.n)}
+func (l *log) newDelays(of division) *delays {
+	d := &delays{reader: l.reader(lateFeatures), block: make([]uint8, l.n), class: of.class, names: of.names}
 	for t, i := range l.inTime(0, l.n) {
 		d.block[i] = uint8(lateBlocks - 1 - t*lateBlocks/l.n)
-	}
-	class, action := l.classes(max(50, l.n/100), lateActions)
-	d.action = action
-	if len(d.action) < 2 {
-		return nil
-	}
-	for i, a := range l.Action {
-		d.class[i] = uint8(class[a])
 	}
 	d.buffer = make([]float64, len(d.features))
 	for f, a := range d.along() {
@@ -110,7 +152,7 @@ func (l *log) newDelays() *delays {
 			d.kept = append(d.kept, f)
 		}
 	}
-	d.rows = make([][]int, len(d.action))
+	d.rows = make([][]int, len(d.names))
 	for i := 0; i < l.n; i += 1 + l.n/lateRows {
 		d.rows[d.class[i]] = append(d.rows[d.class[i]], i)
 	}
@@ -126,7 +168,7 @@ type columns struct {
 
 // sum adds up the columns of each class in each block.
 func (d *delays) sum() {
-	d.moved = make([][lateBlocks]columns, len(d.action))
+	d.moved = make([][lateBlocks]columns, len(d.names))
 	width := 1 + 2*len(d.kept)
 	row := make([]float64, width+2)
 	for i, b := range d.block {
@@ -251,7 +293,7 @@ func (c *cell) add(o cell) {
 // test looks at rewards other than that of cost v, at a level.
 func (d *delays) test(v, level float64) (f Finding, found bool) {
 	m := d.foretold(v)
-	classes := len(d.action)
+	classes := len(d.names)
 	// Changes that are alike for all actions: of each block a term, or a factor.
 	var n, got, would [lateBlocks]float64
 	for i, b := range d.block {
@@ -401,8 +443,8 @@ func (d *delays) says(v float64, window, worst int, p float64) Finding {
 		order = "in the order of the file, as rows have no times"
 	}
 	return Finding{Check: newestRewards, About: Selection, Severity: Doubtful, Numbers: []Number{{"p", p}},
-		Measured: fmt.Sprintf("rewards other than %.6g: of action %s in %s of the newest %s of rows, in %s of those "+
-			"before; of other actions in %s and %s; p = %.2g, %s", d.units.At(-v+0), d.Actions[d.action[worst]],
+		Measured: fmt.Sprintf("rewards other than %.6g: of %s in %s of the newest %s of rows, in %s of those "+
+			"before; of other actions in %s and %s; p = %.2g, %s", d.units.At(-v+0), d.names[worst],
 			share(of[0][0]), percent(float64(window)/lateBlocks), share(of[0][1]), share(of[1][0]), share(of[1][1]), p,
 			order),
 		Means: "rewards of some actions seem not to be in yet, and others look better beside them; or actions " +
