@@ -24,7 +24,7 @@ func TestContextHash_IsTheSameFromCacheAndFile(t *testing.T) {
 			path := write(t, name, text)
 			first, again := mustOpen(t, path, Options{}), mustOpen(t, path, Options{})
 			want := make([]uint64, again.Len())
-			again.hashes(want, nil, func(i int) ([]uint32, []float64) { return again.named.row(i) })
+			again.hashes(want, nil, nil, func(i int) ([]uint32, []float64) { return again.named.row(i) })
 			for i, h := range again.contextHash {
 				if h != want[i] || first.contextHash[i] != want[i] {
 					t.Fatalf("%s, row %d: %x read, %x from the cache, want %x", name, i+1, first.contextHash[i], h, want[i])

@@ -98,14 +98,15 @@ func (l *Log) ContextHashes() []uint64 {
 	if of := cmp.Or(l.source, l); of.store != nil && of.Rows == nil && !of.Sets() {
 		return of.contextHash
 	}
-	return l.RoundedHashes(nil, nil, true)
+	return l.RoundedHashes(nil, nil, true, nil)
 }
 
 // RoundedHashes are those of the contexts of the given rows, nil: of all, whose values are rounded first, in place,
 // unless round is nil. What is rounded to 0 is as if it were not there. Without offered, what rows offer is left out.
-func (l *Log) RoundedHashes(round func([]float64), rows []int, offered bool) []uint64 {
+// Of contexts with names those in only count; nil: all.
+func (l *Log) RoundedHashes(round func([]float64), rows []int, offered bool, only map[string]bool) []uint64 {
 	if l.source != nil {
-		return l.source.RoundedHashes(round, rows, offered)
+		return l.source.RoundedHashes(round, rows, offered, only)
 	}
 	if l.contexts() < 0 {
 		return nil
@@ -129,12 +130,12 @@ func (l *Log) RoundedHashes(round func([]float64), rows []int, offered bool) []u
 			}
 			hashes[i] = hashOf(bits...)
 		}
-	} else if round == nil {
+	} else if round == nil && only == nil {
 		for i := range hashes {
 			hashes[i] = l.contextHash[l.Context(row(i))]
 		}
 	} else {
-		l.hashes(hashes, round, func(i int) ([]uint32, []float64) { return l.context(l.Context(row(i))) })
+		l.hashes(hashes, round, only, func(i int) ([]uint32, []float64) { return l.context(l.Context(row(i))) })
 	}
 	if !offered || !l.Sets() {
 		return hashes
@@ -174,7 +175,7 @@ func (t *items) described(round func([]float64), some []bool) []uint64 {
 	if t.catalogue {
 		return hashes
 	}
-	t.hashes(hashes, round, func(i int) ([]uint32, []float64) {
+	t.hashes(hashes, round, nil, func(i int) ([]uint32, []float64) {
 		if some != nil && !some[i] {
 			return nil, nil
 		}
@@ -186,11 +187,12 @@ func (t *items) described(round func([]float64), some []bool) []uint64 {
 	return hashes
 }
 
-// hashes writes to dst those of rows of named values, in whatever order, that are rounded first, unless round is nil.
-func (v *named) hashes(dst []uint64, round func([]float64), row func(i int) ([]uint32, []float64)) {
-	names := make([]uint64, len(v.names))
+// hashes writes to dst those of rows of named values, of names in only unless that is nil, in whatever order, that are
+// rounded first, unless round is nil.
+func (v *named) hashes(dst []uint64, round func([]float64), only map[string]bool, row func(i int) ([]uint32, []float64)) {
+	names, counts := make([]uint64, len(v.names)), make([]bool, len(v.names))
 	for id, name := range v.names {
-		names[id] = xxhash.Sum64String(name)
+		names[id], counts[id] = xxhash.Sum64String(name), only == nil || only[name]
 	}
 	eachBlock(len(dst), 1<<13, func(from, to int) {
 		var buf []float64
@@ -203,7 +205,7 @@ func (v *named) hashes(dst []uint64, round func([]float64), row func(i int) ([]u
 			}
 			var sum uint64
 			for j, id := range ids {
-				if u := values[j]; round == nil || u != 0 {
+				if u := values[j]; counts[id] && (round == nil || u != 0) {
 					sum += contextHash(names[id], math.Float64bits(u))
 				}
 			}

@@ -446,7 +446,7 @@ func TestSets_AreTheSameRowInAnyOrder(t *testing.T) {
 			x[i] = math.Round(v)
 		}
 	}
-	if h := func(l *Log) uint64 { return l.RoundedHashes(round, nil, true)[0] }; near.ContextHashes()[0] == want.ContextHashes()[0] || h(near) != h(want) {
+	if h := func(l *Log) uint64 { return l.RoundedHashes(round, nil, true, nil)[0] }; near.ContextHashes()[0] == want.ContextHashes()[0] || h(near) != h(want) {
 		t.Error("features of actions are not rounded")
 	}
 	for _, change := range [][2]string{{`"id":"a"`, `"id":"c"`}, {`"z":1`, `"z":1.5`}, {`0.25,0.75`, `0.5,0.5`}, {`"action":"b"`, `"action":"a"`}, {`{"id":"a","z":1,"y":3}`, `{"id":"a","z":4,"y":3}`}} {

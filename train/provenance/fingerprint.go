@@ -35,8 +35,8 @@ import (
 // Shafer, Testing by betting, JRSS A 184, 2021.)
 //
 // What cannot be known again: rows in another order with few distinct contexts; with names
-// of actions changed; with columns dropped, added or rescaled, in another order; and rows too few
-// for the number above.
+// of actions changed; with columns dropped or rescaled, or added to ones that the policy does not know, in another
+// order; and rows too few for the number above.
 
 const (
 	fingerprints = 1000 // of each kind that a file has at most
@@ -84,7 +84,7 @@ func (j *Judge) contextKeys(w policyfile.Fingerprints, rows []int, offered bool)
 	if w.Time && j.log.Time == nil {
 		return nil
 	}
-	keys := j.log.RoundedHashes(rounding(w.Digits, w.Decimals), rows, offered)
+	keys := j.log.RoundedHashes(rounding(w.Digits, w.Decimals), rows, offered, j.only)
 	switch {
 	case keys != nil:
 	case !w.Time:
@@ -213,13 +213,25 @@ func fewer(all []policyfile.Fingerprints) []policyfile.Fingerprints {
 }
 
 // known says that rows of the log, but for those left out, are known again as rows that
-// the fingerprints are of: the probability that a log which shares none says so is at most falseAlarm.
+// the fingerprints are of: the probability that a log which shares none says so is at most falseAlarm, by all columns
+// and by those that the policy knows each.
 // Empty: they are not, or the log does not say how its actions were drawn.
 func (j *Judge) known(all []policyfile.Fingerprints, out []bool) string {
 	if len(all) == 0 || j.log.Propensity == nil || j.log.Estimated {
 		return ""
 	}
-	e, says := j.bet(all, out, "a row that had a part in the policy")
+	const whose = "a row that had a part in the policy"
+	e, says := j.bet(all, out, whose)
+	if j.reads != nil { // columns that the policy does not know may have been added
+		if j.only = j.reads; slices.ContainsFunc(j.log.Names(), func(name string) bool { return !j.only[name] }) {
+			if known, says2 := j.bet(all, out, whose); known > e {
+				e, says = known, says2
+			}
+		} else if j.partial != nil { // as shards that have such columns
+			j.partial.Bets = append(j.partial.Bets, slices.Clone(j.partial.Bets[len(j.partial.Bets)-1]))
+		}
+		j.only = nil
+	}
 	if e < -math.Log(falseAlarm) {
 		return ""
 	}
@@ -337,7 +349,7 @@ func (j *Judge) contents() []uint64 { return j.content(j.log.ContextHashes(), j.
 // start is contents of the first n rows at most; nil if there are no contexts.
 func (j *Judge) start(n int) []uint64 {
 	n = min(n, j.log.Len())
-	x := j.log.RoundedHashes(nil, logs.Every(n), true)
+	x := j.log.RoundedHashes(nil, logs.Every(n), true, nil)
 	if x == nil {
 		return nil
 	}

@@ -170,6 +170,10 @@ func TestFingerprints_KnowCopiesAgain(t *testing.T) {
 	for i := range dropped {
 		dropped[i].Context = dropped[i].Context[:2]
 	}
+	added := copied(old, "%.6g")
+	for i := range added {
+		added[i].Context = append(added[i].Context, features.Value{Name: "new", Number: float64(i % 7)})
+	}
 	mixed := func(share int, format string) []logs.Decision {
 		return shuffled(slices.Concat(copied(old[:n*share/100], format), later[:n-n*share/100]))
 	}
@@ -195,6 +199,7 @@ func TestFingerprints_KnowCopiesAgain(t *testing.T) {
 		{"in order, binary contexts", binary, copied(binary, "")},
 		{"in order, half of them", binary, slices.Concat(copied(binary[:n/2], ""), rows{seed: 2, d: 3, context: few}.draw(n/2))},
 		{"in order, columns dropped", old, dropped},
+		{"a column added", old, shuffled(added)},
 		{"binary contexts with times", timed, shuffled(copied(timed, ""))},
 		{"rows twice", old, shuffled(slices.Concat(copied(old, "%.6g"), copied(copied(old, "%.6g"), "")))},
 		{"without ids, 6 digits", bare(old), shuffled(copied(bare(old), "%.6g"))},

@@ -79,7 +79,16 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 		o.Relation = Same
 	}
 	var taught, chosen []uint64
+	j.reads = nil
 	for _, c := range f.Components {
+		if e := c.Encoder; e != nil && len(e.Names) > 0 {
+			if j.reads == nil {
+				j.reads = map[string]bool{}
+			}
+			for _, name := range e.Names {
+				j.reads[name] = true
+			}
+		}
 		taught, chosen = append(taught, c.Taught...), append(chosen, c.Chosen...)
 	}
 	how, keys := j.log.Identity()

@@ -80,10 +80,7 @@ func (j *Judge) Partial(ctx context.Context, p *policyfile.Policy, o Options) (P
 	if err != nil {
 		return out, err
 	}
-	out.Rows, out.On, out.Bets, out.RowWeight = c.rows, &c.on, j.partial.Bets, 1
-	if w := j.log.Weight; len(w) > 0 {
-		out.RowWeight = w[0]
-	}
+	out.Rows, out.On, out.Bets, out.RowWeight = c.rows, &c.on, j.partial.Bets, rowWeight(j.log)
 	groups := map[int32]bool{}
 	for _, r := range c.samples[0].rows {
 		if g := j.log.Group; g != nil && g[r] >= 0 {

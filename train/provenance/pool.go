@@ -82,6 +82,10 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 				return c, j.in(several, fmt.Errorf("rewards are from %v to %v, and from %v to %v in the first log",
 					low, high, l, h))
 			}
+			if rowWeight(j.log) != rowWeight(ps[0].log) {
+				return c, j.in(several, withhold("rows have other weights than those of the first log, and a guarantee needs "+
+					"identically distributed rows"))
+			}
 		}
 		if err := ctx.Err(); err != nil {
 			return c, err
@@ -454,4 +458,12 @@ func (ps Pool) together(ctx context.Context, actions []string, twice [][]bool) (
 		log.Choices = &logs.Choices{}
 	}
 	return log, err
+}
+
+// rowWeight is the weight of the rows of a log whose rows weigh the same.
+func rowWeight(log *logs.Log) float64 {
+	if len(log.Weight) == 0 {
+		return 1
+	}
+	return log.Weight[0]
 }

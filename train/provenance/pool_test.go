@@ -123,6 +123,11 @@ func TestPool_CertifiesLogsTogether(t *testing.T) {
 	weights := slices.Clone(b)
 	weights[3].Weight = 2
 	refuses("weights", files(a, weights), "a log: rows have different weights")
+	heavy := slices.Clone(b)
+	for i := range heavy {
+		heavy[i].Weight = 2
+	}
+	refuses("weights of files", files(a, heavy), "rows have other weights than those of the first log")
 	scaled := files(a, b)
 	l := collectLog(t, b)
 	l.RewardMin, l.RewardMax = -1, 1
