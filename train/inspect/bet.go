@@ -31,7 +31,8 @@ const (
 	sharp   = 4    // times which scores of regressions are bet on, too
 )
 
-// kind is a way of guessing the action.
+// kind is a way of guessing the action. Those by options and products are of sets, that by the tilt of items that are
+// described.
 type kind int
 
 const (
@@ -115,8 +116,8 @@ type bets struct {
 	halves  [2][]int32 // rows by cluster
 	width   int        // of a row's vector
 	most    float64
-	kinds   []kind   // that are learned
-	options *options // of sets
+	learned []kind   // guesses that halves learn
+	options *options // what describes actions, of sets and of catalogues of many
 	guesses [2]guess // learned on half 0 and half 1
 	won     [2][kinds]wealth
 	gammas  [2]float64 // Γ₀: 1, and propensity.Rounded or what propensities are said to be known up to
@@ -177,7 +178,7 @@ type guess struct {
 	tilt    tilt
 }
 
-// byAction reports that actions have regressions: not where the actions of each row are many, or sets of many.
+// byAction reports that classes of actions have a regression each: not of catalogues, and sets, of many actions.
 func (b *bets) byAction() bool { return b.Choices == nil || b.k <= mostClasses }
 
 // bet adds the finding, and sets the report's Gamma. Estimated propensities, which
@@ -235,20 +236,20 @@ func (b *bets) run() (e [2]float64) {
 	for i := range b.n {
 		b.most = max(b.most, b.rowWeight(i))
 	}
-	b.kinds = []kind{byShares, byContexts}
+	b.learned = []kind{byShares, byContexts}
 	if b.Propensity != nil {
-		b.kinds = append(b.kinds, byTrees)
+		b.learned = append(b.learned, byTrees)
 	}
 	if b.byAction() {
-		b.kinds = append(b.kinds, byRegression, byRegressionSharply)
+		b.learned = append(b.learned, byRegression, byRegressionSharply)
 	}
 	if b.Choices != nil && (b.Sets() || !b.byAction()) {
 		b.options = b.describe()
 		if b.Sets() {
-			b.kinds = append(b.kinds, byOptions, byOptionsSharply, byProducts, byProductsSharply)
+			b.learned = append(b.learned, byOptions, byOptionsSharply, byProducts, byProductsSharply)
 		}
 		if len(b.options.items) > 0 && b.Propensity != nil {
-			b.kinds = append(b.kinds, byTilt)
+			b.learned = append(b.learned, byTilt)
 		}
 	}
 	var both sync.WaitGroup
@@ -260,7 +261,7 @@ func (b *bets) run() (e [2]float64) {
 	for g := range e {
 		var all []float64
 		for h := range b.won {
-			for _, j := range b.kinds {
+			for _, j := range b.learned {
 				all = append(all, value(g, &b.won[h][j]))
 			}
 		}
@@ -416,7 +417,7 @@ func (b *bets) learn(h int) guess {
 	if b.Sets() {
 		b.options.taught[h] = b.options.learn(h, q.shift)
 	}
-	if slices.Contains(b.kinds, byTilt) {
+	if slices.Contains(b.learned, byTilt) {
 		q.tilt = b.options.lean(rows, x)
 	}
 	return q
@@ -619,7 +620,7 @@ func (b *bets) share(i int, q *guess) float64 {
 // play bets on every row by the guesses of the other half, and by 1/K. Rows of a cluster are one.
 func (b *bets) play(all []guessing) {
 	from := [2][]guessing{all[:len(b.halves[0])], all[len(b.halves[0]):]}
-	played, joint := append(slices.Clone(b.kinds), evenly), b.Lists.Jointly()
+	played, joint := append(slices.Clone(b.learned), evenly), b.Lists.Jointly()
 	var unit [kinds]float64
 	for j := range unit {
 		unit[j] = 1
@@ -673,7 +674,7 @@ func (l *log) several(i int) bool { return l.shared.Has(l.contexts[i]) }
 // why says what tells most, by the bets that won most.
 func (b *bets) why() string {
 	won := func(j kind) float64 { return value(1, &b.won[0][j], &b.won[1][j]) }
-	best := slices.MaxFunc(b.kinds, func(i, j kind) int { return cmp.Compare(won(i), won(j)) })
+	best := slices.MaxFunc(b.learned, func(i, j kind) int { return cmp.Compare(won(i), won(j)) })
 	if b.Propensity == nil || b.Choices != nil && best != byRegression && best != byRegressionSharply && best != byTrees {
 		return cmp.Or(b.options, &options{bets: b, taught: new([2][2][]float64)}).why()
 	}
