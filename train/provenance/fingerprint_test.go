@@ -172,7 +172,7 @@ func TestFingerprints_KnowCopiesAgain(t *testing.T) {
 	}
 	added := copied(old, "%.6g")
 	for i := range added {
-		added[i].Context = append(added[i].Context, features.Value{Name: "new", Number: float64(i % 7)})
+		added[i].Context = append(added[i].Context, features.Value{Name: "new", Number: float64(1 + i%7)})
 	}
 	mixed := func(share int, format string) []logs.Decision {
 		return shuffled(slices.Concat(copied(old[:n*share/100], format), later[:n-n*share/100]))
