@@ -31,7 +31,7 @@ const (
 	sharp   = 4    // times which scores of regressions are bet on, too
 )
 
-// kind is a way of guessing the action. Those by options and products are of sets, that by the tilt of items that are
+// kind is a way of guessing the action. Those by options are of sets, that by the tilt of items that are
 // described.
 type kind int
 
@@ -42,8 +42,6 @@ const (
 	byRegressionSharply
 	byOptions
 	byOptionsSharply
-	byProducts
-	byProductsSharply
 	byTrees
 	byTilt
 	evenly
@@ -246,7 +244,7 @@ func (b *bets) run() (e [2]float64) {
 	if b.Choices != nil && (b.Sets() || !b.byAction()) {
 		b.options = b.describe()
 		if b.Sets() {
-			b.learned = append(b.learned, byOptions, byOptionsSharply, byProducts, byProductsSharply)
+			b.learned = append(b.learned, byOptions, byOptionsSharply)
 		}
 		if len(b.options.items) > 0 && b.Propensity != nil {
 			b.learned = append(b.learned, byTilt)
@@ -415,7 +413,7 @@ func (b *bets) learn(h int) guess {
 		q.trees = b.foresee(rows, x)
 	}
 	if b.Sets() {
-		b.options.taught[h] = b.options.learn(h, q.shift)
+		b.options.taught[h] = b.options.lesson(b.halves[h], q.shift).regress()
 	}
 	if slices.Contains(b.learned, byTilt) {
 		q.tilt = b.options.lean(rows, x)
@@ -568,7 +566,7 @@ func (b *bets) guess(p *played, place []int32, all []guessing) {
 		}
 		g.q[byContexts] = b.inContext(i, guess.table, g.q[byShares])
 		if b.Sets() {
-			b.options.guess(i, b.options.taught[1-p.half], guess.shift, x, &g)
+			b.options.guess(i, b.options.taught[1-p.half], guess.shift, &g)
 		}
 		if guess.tilt.m.Data != nil {
 			g.q[byTilt] = b.options.leaned(i, &guess.tilt, x)
@@ -676,7 +674,7 @@ func (b *bets) why() string {
 	won := func(j kind) float64 { return value(1, &b.won[0][j], &b.won[1][j]) }
 	best := slices.MaxFunc(b.learned, func(i, j kind) int { return cmp.Compare(won(i), won(j)) })
 	if b.Propensity == nil || b.Choices != nil && best != byRegression && best != byRegressionSharply && best != byTrees {
-		return cmp.Or(b.options, &options{bets: b, taught: new([2][2][]float64)}).why()
+		return cmp.Or(b.options, &options{bets: b, taught: new([2][]float64)}).why(best)
 	}
 	weight, top := make([]float64, len(b.features)), logs.Every(len(b.features))
 	for _, q := range b.guesses {

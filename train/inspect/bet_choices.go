@@ -18,7 +18,6 @@ const (
 	optionNumbers = 4_000_000 // numbers that a regression over options is learned from
 	placed        = 3         // features of an option's place: first, last, and place/(K−1) − 1/2
 	itemMost      = 16        // features of actions
-	crossed       = 8         // features of contexts, and of actions, that are multiplied
 )
 
 // options guess the choices of rows that offer sets by what describes these, beside what bets know of actions:
@@ -31,9 +30,8 @@ type options struct {
 	buffer    []float64     // for one
 	items     []feature
 	standards []scale
-	with      []int            // features of contexts that are multiplied: some of those that vary most, and all of the time
-	columns   [2]int           // of f, without and with products
-	taught    *[2][2][]float64 // w by each half, without and with products
+	columns   int           // of f
+	taught    *[2][]float64 // w by each half
 	// buffers of a row: b_a + log π₀ of its options, scores, and f
 	base, scores, x []float64
 	centered        func(i int) *around
@@ -48,13 +46,13 @@ func (o *options) alone(b *bets) *options {
 		return &c
 	}
 	most := o.MostOptions()
-	c.base, c.scores, c.x = make([]float64, most), make([]float64, most), make([]float64, most*o.columns[1])
+	c.base, c.scores, c.x = make([]float64, most), make([]float64, most), make([]float64, most*o.columns)
 	return &c
 }
 
 // describe finds the features of actions that vary most, in at most 50,000 options.
 func (b *bets) describe() *options {
-	o := &options{bets: b, taught: new([2][2][]float64)}
+	o := &options{bets: b, taught: new([2][]float64)}
 	names := o.ItemNames()
 	if o.z = o.Choices.Z; o.z != nil {
 		names = places(o.z)
@@ -74,13 +72,7 @@ func (b *bets) describe() *options {
 	for _, f := range o.items {
 		o.standards = append(o.standards, scale{f.mean, 1 / f.sd})
 	}
-	o.columns[0] = placed + len(o.items)
-	for f := range o.features {
-		if f < crossed || f >= o.ofContexts() {
-			o.with = append(o.with, f)
-		}
-	}
-	o.columns[1] = o.columns[0] + min(crossed, len(o.items))*len(o.with)
+	o.columns = placed + len(o.items)
 	return o
 }
 
@@ -100,9 +92,9 @@ func (o *options) described(i, j int) []float64 {
 	return o.buffer
 }
 
-// vectors writes f of the options of row i, whose vector is x, to dst [K×columns[1]].
-func (o *options) vectors(i int, dst, x []float64) {
-	k, width := o.Options(i), o.columns[1]
+// vectors writes f of the options of row i to dst [K×columns].
+func (o *options) vectors(i int, dst []float64) {
+	k, width := o.Options(i), o.columns
 	for j := range k {
 		row := dst[j*width : (j+1)*width]
 		if row[0], row[1], row[2] = 0, 0, 0; k > 1 {
@@ -114,24 +106,8 @@ func (o *options) vectors(i int, dst, x []float64) {
 		if j == k-1 {
 			row[1] = 1
 		}
-		if len(o.items) == 0 {
-			continue
-		}
-		z := o.described(i, j)
-		for f := range o.items {
-			row[placed+f] = o.standards[f].standard(z[o.items[f].place])
-		}
-	}
-	if width == o.columns[0] {
-		return
-	}
-	for j := range k {
-		row, c := dst[j*width:(j+1)*width], o.columns[0]
-		for f := range min(crossed, len(o.items)) {
-			for _, g := range o.with {
-				row[c] = row[placed+f] * x[1+g]
-				c++
-			}
+		if len(o.items) > 0 {
+			o.place(row[placed:], i, j)
 		}
 	}
 }
@@ -147,15 +123,6 @@ func (o *options) offsets(i int, shift, dst []float64) {
 	}
 }
 
-func (o *options) learn(h int, shift []float64) (w [2][]float64) {
-	some := o.lesson(o.halves[h], shift)
-	w[0] = some.regress(o.columns[0])
-	if w[1] = w[0]; o.columns[1] > o.columns[0] {
-		w[1] = some.regress(o.columns[1])
-	}
-	return w
-}
-
 // lesson holds some rows, with f and the offsets of their options, one after the other.
 type lesson struct {
 	*options
@@ -165,10 +132,9 @@ type lesson struct {
 
 // lesson reads as many rows as there is buffer for.
 func (o *options) lesson(of []int32, shift []float64) *lesson {
-	t, width := &lesson{options: o}, o.columns[1]
+	t, width := &lesson{options: o}, o.columns
 	step := 1 + max(0, len(of)-1)*o.MostOptions()*width/(4*optionNumbers)
 	t.x = make([]float64, 0, min(optionNumbers, (len(of)/step+1)*o.MostOptions()*width))
-	context := make([]float64, o.width)
 	for at := 0; at < len(of); at += step {
 		i, had := int(of[at]), len(t.x)
 		k := o.Options(i)
@@ -176,8 +142,7 @@ func (o *options) lesson(of []int32, shift []float64) *lesson {
 			break
 		}
 		t.x = t.x[:had+k*width]
-		o.vector(i, context)
-		o.vectors(i, t.x[had:], context)
+		o.vectors(i, t.x[had:])
 		t.rows, t.given = append(t.rows, i), append(t.given, make([]float64, k)...)
 		o.offsets(i, shift, t.given[len(t.given)-k:])
 	}
@@ -186,8 +151,8 @@ func (o *options) lesson(of []int32, shift []float64) *lesson {
 
 // regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖w‖² over w [columns], in a few iterations: any w makes a
 // valid bet.
-func (o *lesson) regress(columns int) []float64 {
-	x := regress.Matrix{Width: columns, Stride: o.columns[1], Data: o.x}
+func (o *lesson) regress() []float64 {
+	x := regress.Matrix{Width: o.columns, Stride: o.columns, Data: o.x}
 	sizes, chosen, weight := make([]int, len(o.rows)), make([]int, len(o.rows)), make([]float64, len(o.rows))
 	for r, i := range o.rows {
 		sizes[r], chosen[r], weight[r] = o.Options(i), o.Chosen(i), o.omega(i)
@@ -195,25 +160,23 @@ func (o *lesson) regress(columns int) []float64 {
 	w, err := regress.Conditional(context.Background(), x, sizes, chosen,
 		regress.Options{Weight: weight, Offset: o.given, Penalties: []float64{ridge}, Iterations: iterate})
 	if err != nil {
-		return make([]float64, columns)
+		return make([]float64, o.columns)
 	}
 	return w
 }
 
-// guess writes the guesses of row i, whose vector is x, by what w of the other half tells.
-func (o *options) guess(i int, w [2][]float64, shift, x []float64, g *guessing) {
+// guess writes the guesses of row i by what w of the other half tells.
+func (o *options) guess(i int, w, shift []float64, g *guessing) {
 	k, a := o.Options(i), o.Chosen(i)
 	base, scores := o.base[:k], o.scores[:k]
 	o.offsets(i, shift, base)
-	o.vectors(i, o.x, x)
-	for c, w := range w {
-		for at, s := range [...]float64{1, sharp} {
-			for j := range scores {
-				scores[j] = base[j] + s*floats.Dot(w, o.x[j*o.columns[1]:][:len(w)])
-			}
-			kernel.Softmax(scores, scores, k)
-			g.q[int(byOptions)+2*c+at] = scores[a]
+	o.vectors(i, o.x)
+	for at, s := range [...]float64{1, sharp} {
+		for j := range scores {
+			scores[j] = base[j] + s*floats.Dot(w, o.x[j*o.columns:][:len(w)])
 		}
+		kernel.Softmax(scores, scores, k)
+		g.q[int(byOptions)+at] = scores[a]
 	}
 }
 
@@ -228,10 +191,10 @@ func (o *options) variance(c int) float64 {
 	return 1
 }
 
-// why names what tells most, and where all propensities are known one place where actions and propensities
+// why names what tells most, by guesses of a kind, and where all propensities are known one place where actions and propensities
 // differ most, in at most 50,000 rows.
-func (o *options) why() string {
-	best, text := 3., "bets on the actions win"
+func (o *options) why(best kind) string {
+	far, text := 3., "bets on the actions win"
 	type count struct{ taken, said, variance float64 }
 	add := func(c *count, taken bool, p float64) {
 		if taken {
@@ -240,8 +203,8 @@ func (o *options) why() string {
 		c.said, c.variance = c.said+p, c.variance+p*(1-p)
 	}
 	say := func(what string, c count) {
-		if z := math.Abs(c.taken-c.said) / math.Sqrt(c.variance+1); z > best {
-			best, text = z, fmt.Sprintf("%s was taken in %.4g rows, and its propensities say %.4g", what, c.taken,
+		if z := math.Abs(c.taken-c.said) / math.Sqrt(c.variance+1); z > far {
+			far, text = z, fmt.Sprintf("%s was taken in %.4g rows, and its propensities say %.4g", what, c.taken,
 				c.said)
 		}
 	}
@@ -263,28 +226,23 @@ func (o *options) why() string {
 	for a, c := range by {
 		say("action "+o.Actions[a], c)
 	}
-	weight, names := make([]float64, o.columns[1]), []string{"whether an action is the first",
+	weight, names := make([]float64, o.columns), []string{"whether an action is the first",
 		"whether it is the last", "its place"}
 	for _, f := range o.items {
 		names = append(names, f.name)
 	}
-	for f := range min(crossed, len(o.items)) {
-		for _, g := range o.with {
-			names = append(names, o.items[f].name+" with "+o.features[g].name)
-		}
-	}
 	for _, w := range o.taught {
-		for _, w := range w {
-			for c, v := range w {
-				weight[c] += v * v * o.variance(c)
-			}
+		for c, v := range w {
+			weight[c] += v * v * o.variance(c)
 		}
 	}
-	if most := floats.Max(append(weight, 0)); most > 0 {
-		what := "; what tells most: " // beside the propensities, where all are known
-		if o.LoggedOnly() {
-			what = "; the actions follow most "
-		}
+	what := "; what tells most: " // beside the propensities, where all are known
+	if o.LoggedOnly() {
+		what = "; the actions follow most "
+	}
+	if best == byTilt {
+		text += what + o.leans()
+	} else if most := floats.Max(append(weight, 0)); most > 0 {
 		text += what + names[slices.Index(weight, most)]
 	}
 	return text
@@ -293,11 +251,11 @@ func (o *options) why() string {
 // tilt is a guess of an action by its features z, less their means over what row i offers, in units of their standard
 // deviations:
 //
-//	q(a|x) = (1 + φ(x)ᵀ M z_a/B)/K
+//	q(a|x) = (1 + φ(x)ᵀ M z_a/B) p₀(a|x)
 //
-// φ is 1 and the features of the context and the time, M the mean of ω φ zᵀ/(K π₀) over rows, where that is above
-// chance, and B at least the largest |φᵀ M z|, so that q is a distribution. It takes no more than sums over what is
-// offered, and of a catalogue none.
+// p₀ is π₀ if all propensities are known, else 1/K, and means are by p₀. φ is 1 and the features of the context and the
+// time, M the mean of ω φ zᵀ p₀/π₀ over rows, where that is above chance, and B at least the largest |φᵀ M z|, so that q
+// is a distribution. It takes no more than sums over what is offered, and of an even catalogue none.
 type tilt struct {
 	m     blas64.General // [φ×z]
 	usual float64        // mean B of the rows that taught
@@ -306,14 +264,14 @@ type tilt struct {
 // around holds what row i offers by column of z: the mean, and how far from it values are at most.
 type around struct {
 	mean, far, z []float64
-	known        bool // of a catalogue it is the same in all rows
+	known        bool // of an even catalogue it is the same in all rows
 }
 
-// place writes the features of option j of row i, in units of their sd, to c.z.
-func (o *options) place(c *around, i, j int) {
+// place writes the features of option j of row i, in units of their sd, to dst.
+func (o *options) place(dst []float64, i, j int) {
 	z := o.described(i, j)
 	for f := range o.items {
-		c.z[f] = o.standards[f].standard(z[o.items[f].place])
+		dst[f] = o.standards[f].standard(z[o.items[f].place])
 	}
 }
 
@@ -324,24 +282,28 @@ func (o *options) center() func(i int) *around {
 	low, high := make([]float64, width), make([]float64, width)
 	return func(i int) *around {
 		if !c.known {
-			c.known = !o.Sets()
+			c.known = !o.Sets() && o.Propensities == nil
 			clear(c.mean)
-			k := o.Options(i)
+			k, pi := o.Options(i), o.Pi0(i)
 			for j := range k {
-				o.place(c, i, j)
+				p := 1 / float64(k)
+				if pi != nil {
+					p = pi[j]
+				}
+				o.place(c.z, i, j)
 				if j == 0 {
 					copy(low, c.z)
 					copy(high, c.z)
 				}
 				for f, v := range c.z {
-					c.mean[f], low[f], high[f] = c.mean[f]+v/float64(k), min(low[f], v), max(high[f], v)
+					c.mean[f], low[f], high[f] = c.mean[f]+v*p, min(low[f], v), max(high[f], v)
 				}
 			}
 			for f, m := range c.mean {
 				c.far[f] = max(high[f]-m, m-low[f])
 			}
 		}
-		o.place(c, i, o.Chosen(i))
+		o.place(c.z, i, o.Chosen(i))
 		floats.Sub(c.z, c.mean)
 		return c
 	}
@@ -353,7 +315,7 @@ func (o *options) lean(rows []int, x regress.Matrix) tilt {
 	t := tilt{m: matrix(x.Width, width)}
 	square := make([]float64, len(t.m.Data))
 	for r, i := range rows {
-		c, w := center(i), o.omega(i)*min(largest, 1/(float64(o.Options(i))*o.Propensity[i]))
+		c, w := center(i), o.omega(i)*min(largest, o.even(i)/o.Propensity[i])
 		for g, v := range x.Data[r*x.Stride:][:x.Width] {
 			for f, z := range c.z {
 				d := w * v * z
@@ -388,8 +350,32 @@ func (t *tilt) of(x []float64, c *around) (v, most float64) {
 // leaned is q of row i's action, whose vector is x, by t.
 func (o *options) leaned(i int, t *tilt, x []float64) float64 {
 	if t.usual == 0 {
-		return 1 / float64(o.Options(i))
+		return o.even(i)
 	}
 	v, most := t.of(x, o.centered(i))
-	return (1 + v/max(most, t.usual)) / float64(o.Options(i))
+	return (1 + v/max(most, t.usual)) * o.even(i)
+}
+
+// leans names the feature of actions of the largest element of M, and the one of the context or the time beside it.
+func (o *options) leans() (name string) {
+	most := 0.
+	for _, q := range o.guesses {
+		for j, v := range q.tilt.m.Data {
+			if v = math.Abs(v); v > most {
+				f, g := j%q.tilt.m.Cols, j/q.tilt.m.Cols
+				if most, name = v, o.items[f].name; g > 0 {
+					name += " with " + o.features[(g-1)%len(o.features)].name
+				}
+			}
+		}
+	}
+	return name
+}
+
+// even is p₀ of row i's action.
+func (o *options) even(i int) float64 {
+	if pi := o.Pi0(i); pi != nil {
+		return pi[o.Chosen(i)]
+	}
+	return 1 / float64(o.Options(i))
 }

@@ -178,7 +178,7 @@ func TestBets_CoverSets(t *testing.T) {
 		{"another order", shop{policy: tastes, says: turned}, true, 1, ""},
 		{"the first more", shop{policy: firstly, says: tastes}, true, 1, "first"},
 		{"a feature", shop{policy: dearly, says: evenly}, true, 1, "feature 0 of the action"},
-		{"tastes, said uniform", shop{policy: tastes, says: evenly}, true, 1, "with feature"},
+		{"tastes, said uniform", shop{policy: tastes, says: evenly}, true, 1, "tells most: "},
 		{"suited", shop{policy: suited, says: evenly}, true, 1, "feature 2 of the action with feature 2"},
 		{"foremost", shop{policy: foremost, says: evenly}, true, 1, "the first of the actions offered was taken"},
 		{"popular", shop{policy: popular, says: evenly}, true, 1, ""},
