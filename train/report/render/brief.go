@@ -175,6 +175,10 @@ func concluded(s provenance.Statement, next string) string {
 		return "nothing is guaranteed: the bound allows the least reward; next: keep what plays, and log more rows " +
 			"with more randomness"
 	}
+	if s.Circumstances != nil && s.Contradicted != "" {
+		return fmt.Sprintf("not shown to be better than %s, and the log contradicts what the bounds assume, or lacks what "+
+			"the policy reads, as said below; next: mend that", who)
+	}
 	return fmt.Sprintf("not shown to be better than %s: it earns at least %s%s with probability %v; next: keep what "+
 		"plays, or log more rows", who, u.Least(s.Guaranteed, errorOf(s)), at, 1-s.Delta)
 }

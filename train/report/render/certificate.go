@@ -142,6 +142,9 @@ func guarantee(s provenance.Statement) []html.Fact {
 		provenance.Doubted: "not shown to be better than " + who +
 			", for the log contradicts what the bounds assume",
 	}[s.Verdict]
+	if s.Contradicted != "" {
+		rows += ", if it were not for the doubt below"
+	}
 	facts := []html.Fact{
 		fact("guaranteed", "at least %s%s with probability %v, by %s on %s", u.Least(s.Guaranteed, errorOf(s)), at,
 			1-s.Delta, s.Best().Name, rows),
@@ -300,6 +303,9 @@ func sentence(s provenance.Statement) string {
 		return "Nothing is guaranteed: the bound allows the least reward."
 	case provenance.Doubted:
 		return "Not shown to be better than what logged the rows, for the log contradicts what the bounds assume."
+	}
+	if s.Circumstances != nil && s.Contradicted != "" {
+		return "Not shown to be better than what logged the rows, and the log contradicts what the bounds assume."
 	}
 	return fmt.Sprintf("%s, %s; it is not shown to earn more than what logged the rows.", least, sure)
 }

@@ -25,7 +25,7 @@ func TestPage_SaysAllThatTheTextSays(t *testing.T) {
 	}
 	for v, want := range map[provenance.Verdict]string{
 		provenance.Better:   "It earns at least 80.0, and at least 2.0 more than what logged the rows, with probability 0.95.",
-		provenance.NotShown: "It earns at least 80.0, with probability 0.95; it is not shown to earn more than what logged the rows.",
+		provenance.NotShown: "Not shown to be better than what logged the rows, and the log contradicts what the bounds assume.",
 		provenance.Vacuous:  "Nothing is guaranteed",
 		provenance.Doubted:  "Not shown to be better than what logged the rows",
 	} {
@@ -33,6 +33,13 @@ func TestPage_SaysAllThatTheTextSays(t *testing.T) {
 		page := render.CertificatePage(s)
 		if !strings.HasPrefix(page.Verdict, want) {
 			t.Errorf("%s: %s", v, page.Verdict)
+		}
+		if sure := of(v); v == provenance.NotShown {
+			sure.Contradicted = ""
+			want := "It earns at least 80.0, with probability 0.95; it is not shown to earn more than what logged the rows."
+			if page := render.CertificatePage(sure); page.Verdict != want {
+				t.Errorf("without a doubt: %s", page.Verdict)
+			}
 		}
 		said := fmt.Sprint(page.Sections)
 		var text bytes.Buffer
