@@ -56,6 +56,9 @@ func TestBets_OfWhatIsOfferedAndLists(t *testing.T) {
 			if f, _ := shows(t, form, 4000, 1, .8, z).Finding("bets on propensities"); f.Severity != inspect.Unusable {
 				t.Errorf("%s, %s: %+v", name, form, f)
 			}
+			if name == "hour" {
+				continue // of sound logs it is the same
+			}
 			sum := 0.
 			for seed := range uint64(30) {
 				f, _ := shows(t, form, 300, 100+seed, 0, z).Finding("bets on propensities")
