@@ -249,17 +249,16 @@ func rewardsOf(log *logs.Log, hash string, cluster func(i int) (key uint64, ok b
 			of = append(of, i)
 		}
 	}
-	keys, named := make([]uint64, log.Len()), make([]bool, log.Len())
-	for _, i := range of {
-		keys[i], _ = cluster(i)
-		named[i] = log.Grouped(i)
-	}
+	groups := make([]uint64, log.Len()) // 0: a row is of none
 	before, ended := uint64(0), map[uint64]bool{}
-	for k, i := range of {
-		if k > 0 && keys[i] != before {
+	for _, i := range of {
+		if log.Grouped(i) {
+			groups[i], _ = cluster(i)
+		}
+		if groups[i] != before {
 			ended[before] = true
 		}
-		if before = keys[i]; log.Time == nil && named[i] && ended[before] {
+		if before = groups[i]; log.Time == nil && before != 0 && ended[before] {
 			return nil, nil, 0, 0, fmt.Errorf("row %d: its group comes back after other rows, and the rows have no time, so that "+
 				"it is not known what each look saw: add the column timestamp, or let rows of a group stand together", log.Row(i))
 		}
@@ -268,30 +267,24 @@ func rewardsOf(log *logs.Log, hash string, cluster func(i int) (key uint64, ok b
 		if log.Time != nil && log.Time[i] != log.Time[j] {
 			return cmp.Compare(log.Time[i], log.Time[j])
 		}
-		if named[i] && named[j] {
-			return cmp.Compare(keys[i], keys[j])
-		}
-		return map[bool]int{true: 1}[named[i]] - map[bool]int{true: 1}[named[j]]
+		return cmp.Compare(groups[i], groups[j])
 	})
-	if t := log.Time; t != nil {
-		slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(t[a], t[b]) })
-	}
 	seen := map[uint64]bool{}
 	var group, n uint64 // that may go on, and its rows
 	mean, open := 0., false
 	for k, i := range of {
 		key, repeats := cluster(i)
-		if open && (!named[i] || key != group) {
+		if open && groups[i] != group {
 			rewards, open, n = append(rewards, mean), false, 0
 		}
 		switch again := repeats && seen[key]; {
 		case open:
 			n++
 			mean += (0 - log.Cost[i] - mean) / float64(n)
-		case again && named[i]:
+		case again && groups[i] != 0:
 			left++
 		case again:
-		case named[i]:
+		case groups[i] != 0:
 			group, mean, open, n = key, 0-log.Cost[i], true, 1
 		default:
 			rewards = append(rewards, 0-log.Cost[i])

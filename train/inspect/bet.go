@@ -31,8 +31,7 @@ const (
 	sharp   = 4    // times which scores of regressions are bet on, too
 )
 
-// kind is a way of guessing the action. Those by options are of sets, that by the tilt of items that are
-// described.
+// kind is a way of guessing the action: see bets, options for the two by options, and tilt.
 type kind int
 
 const (
@@ -104,8 +103,8 @@ func logMean(x []float64) float64 { return floats.LogSumExp(x) - math.Log(float6
 // e-value's mean is at most 1. By Markov's inequality it exceeds 1,000 in at most 1 of
 // 1,000 sound logs. Guesses are, among what is offered, π₀ (if all propensities are known; else 1) times
 // exp(b_a), of each action's share alone; the shares in rows of the same context, shrunk to
-// those; exp(b_a + s w_aᵀx), a multinomial logistic regression, x with what the time tells; of sets, also
-// what options holds; and what trees foresee, see forecast. s is 1 or sharp: with λ as much
+// those; exp(b_a + s w_aᵀx), a multinomial logistic regression, x with what the time tells; what
+// describes the actions, see options; and what trees foresee, see forecast. s is 1 or sharp: with λ as much
 // smaller, a bet wins about as much, and pays less for Γ₀, which costs λ(1 − 1/Γ₀) in every row. A last bet, on
 // all rows, is on 1/K and needs no learning.
 type bets struct {

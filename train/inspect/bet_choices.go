@@ -20,10 +20,10 @@ const (
 	itemMost      = 16        // features of actions
 )
 
-// options guess the choices of rows that offer sets by what describes these, beside what bets know of actions:
-// normalized over what is offered, π₀ (if all propensities are known; else 1) times exp(b_a + s wᵀf(x, a)), a
-// conditional logistic regression, f the action's place in its set and its features, without and with products of
-// these and those of the context.
+// options guess the choices of rows by what describes actions, beside what bets know of these themselves. Of sets they
+// guess π₀ (if all propensities are known; else 1) times exp(b_a + s wᵀf(a)), normalized over what is offered: a
+// conditional logistic regression, f the action's place in its set and its features. Of sets, and of catalogues of
+// many actions, they guess by a tilt, too.
 type options struct {
 	*bets
 	z         logs.Contexts // of what options are described by, where these have no names

@@ -60,13 +60,16 @@ func (l *log) late() {
 	if l.n < 500 {
 		return
 	}
+	all := l.divisions()
+	if len(all) == 0 {
+		return
+	}
 	values := []float64{slices.Max(l.Cost), slices.Min(l.Cost)}
 	if v, ok := l.grown(l.n*7/10, l.n*8/10, values); ok {
 		values = append(values, v)
 	} else if l.having(values[0])+l.having(values[1]) == l.n {
 		values = values[:1] // rewards other than one are the other
 	}
-	all := l.divisions()
 	for _, of := range all {
 		d := l.newDelays(of)
 		if d == nil {

@@ -44,16 +44,13 @@ func (l *log) outcomes() {
 	}
 	o.class, o.action = l.classes(max(50, l.n/100), 50)
 	o.read()
-	if f, is := l.finding(betsOnPropensities); is && f.Severity == Unusable {
-		o.customers() // propensities are wrong whatever else columns say
-		if _, is := l.finding(actionsKept); is {
+	f, _ := l.finding(betsOnPropensities)
+	if wrong := f.Severity == Unusable; wrong || l.Sets() { // columns of sets are not looked at, nor where draws are wrong
+		o.customers()
+		if _, kept := l.finding(actionsKept); kept && wrong {
 			f.Do = "name the customer in the column group, as actions are kept, and look again; else " + f.Do
 			l.found[slices.IndexFunc(l.found, func(g Finding) bool { return g.Check == f.Check })] = f
 		}
-		return
-	}
-	if l.Sets() {
-		o.customers()
 		return
 	}
 	if l.summary == nil { // means of a shard are no means of the log

@@ -237,7 +237,7 @@ func (t trial) null(r Requirement, grouped bool) (*null, error) {
 		} else {
 			p.Missing = b.Missing
 		}
-		if err := n.doubts(s, b, p.Rows, grouped); err != nil {
+		if err := n.doubts(r, s, b, p.Rows, grouped); err != nil {
 			return nil, err
 		}
 		if p, err = t.with(p, s, b); err != nil {
@@ -275,7 +275,7 @@ func (t trial) with(p certify.PoolLog, s sample, b *logs.Beside) (certify.PoolLo
 // doubts inspects a log with an outcome in place of the reward, as far as findings depend on it. Rows that
 // have it, if it is missing at random, must have actions as likely as all rows have: this is bet on as
 // propensities are.
-func (n *null) doubts(s sample, b *logs.Beside, rows []int, grouped bool) error {
+func (n *null) doubts(r Requirement, s sample, b *logs.Beside, rows []int, grouped bool) error {
 	if s.log.Simulated() || len(rows) == 0 {
 		return nil
 	}
@@ -286,7 +286,7 @@ func (n *null) doubts(s sample, b *logs.Beside, rows []int, grouped bool) error 
 	report := inspect.Within(log, max(1, s.found.Gamma))
 	for _, f := range report.Findings {
 		switch {
-		case n.Kind == "budget" && b.Of.IsCost() && f.Check == inspect.DriftOfReward && f.Severity > inspect.Fine && risen(report.Blocks):
+		case r.Budget && b.Of.IsCost() && f.Check == inspect.DriftOfReward && f.Severity > inspect.Fine && risen(report.Blocks):
 			n.doubt = cmp.Or(n.doubt, fmt.Sprintf("column %s falls toward the newest rows, as costs do that are not in yet: "+
 				"%s; leave out the rows that are too new to have them", n.Column, f.Measured))
 		case n.AtRandom && f.About == inspect.Draws && f.Severity > inspect.Fine:

@@ -13,7 +13,7 @@ import (
 
 // Evidence is e, that rows of the log are known again.
 func (j *Judge) Evidence(f *policyfile.File) float64 {
-	e, _ := j.bet(f.History.Fingerprints, make([]bool, j.log.Len()), "")
+	e, _ := j.bet(f.History.Fingerprints, make([]bool, j.log.Len()), nil, "")
 	return math.Exp(e)
 }
 

@@ -35,8 +35,8 @@ import (
 // Shafer, Testing by betting, JRSS A 184, 2021.)
 //
 // What cannot be known again: rows in another order with few distinct contexts; with names
-// of actions changed; with columns dropped or rescaled, or added to ones that the policy does not know, in another
-// order; and rows too few for the number above.
+// of actions changed; with columns dropped or rescaled, in another order; with columns added, where the policy does not
+// know all of those that were there; and rows too few for the number above.
 
 const (
 	fingerprints = 1000 // of each kind that a file has at most
@@ -56,7 +56,7 @@ var stakes = []float64{.02, .1, .3, .6, .9, .99}
 
 // keysOf are what the rows are known again by, those before row from left out; nil: the
 // log lacks what it takes.
-func (j *Judge) keysOf(w policyfile.Fingerprints) (keys []uint64, from int) {
+func (j *Judge) keysOf(w policyfile.Fingerprints, only map[string]bool) (keys []uint64, from int) {
 	n := j.log.Len()
 	if w.Run > 0 {
 		const base = 0x9e3779b97f4a7c15
@@ -75,16 +75,16 @@ func (j *Judge) keysOf(w policyfile.Fingerprints) (keys []uint64, from int) {
 		}
 		return keys, min(w.Run, n)
 	}
-	return j.contextKeys(w, nil, true), 0
+	return j.contextKeys(w, nil, true, only), 0
 }
 
 // contextKeys returns the keys of rows by their contexts; nil rows: of all. Without offered, what the rows offer is
-// left out.
-func (j *Judge) contextKeys(w policyfile.Fingerprints, rows []int, offered bool) []uint64 {
+// left out. Of contexts with names those in only count; nil: all.
+func (j *Judge) contextKeys(w policyfile.Fingerprints, rows []int, offered bool, only map[string]bool) []uint64 {
 	if w.Time && j.log.Time == nil {
 		return nil
 	}
-	keys := j.log.RoundedHashes(rounding(w.Digits, w.Decimals), rows, offered, j.only)
+	keys := j.log.RoundedHashes(rounding(w.Digits, w.Decimals), rows, offered, only)
 	switch {
 	case keys != nil:
 	case !w.Time:
@@ -112,7 +112,7 @@ func (j *Judge) contextKeys(w policyfile.Fingerprints, rows []int, offered bool)
 // first 1½ thousand of a list so many do as there may be.
 func (j *Judge) offeredKeys(w policyfile.Fingerprints, rows []int, some [2][]int) (keys []uint64, of []int,
 	may [2][]int) {
-	parts := j.contextKeys(w, nil, false)
+	parts := j.contextKeys(w, nil, false, nil)
 	if parts == nil {
 		return nil, nil, may
 	}
@@ -138,7 +138,7 @@ func (j *Judge) offeredKeys(w policyfile.Fingerprints, rows []int, some [2][]int
 		}
 	}
 	keys = make([]uint64, len(parts))
-	for i, k := range j.contextKeys(w, of, true) {
+	for i, k := range j.contextKeys(w, of, true, nil) {
 		keys[of[i]] = k
 	}
 	return keys, of, may
@@ -174,7 +174,7 @@ func (j *Judge) fingerprints(rows []int) (all []policyfile.Fingerprints) {
 		if j.log.Sets() && w.Run == 0 {
 			keys, of, some = j.offeredKeys(w, rows, some)
 		} else {
-			keys, from = j.keysOf(w)
+			keys, from = j.keysOf(w, nil)
 		}
 		if keys == nil {
 			continue
@@ -214,23 +214,21 @@ func fewer(all []policyfile.Fingerprints) []policyfile.Fingerprints {
 
 // known says that rows of the log, but for those left out, are known again as rows that
 // the fingerprints are of: the probability that a log which shares none says so is at most falseAlarm, by all columns
-// and by those that the policy knows each.
+// and by those in reads, which the policy knows, each.
 // Empty: they are not, or the log does not say how its actions were drawn.
-func (j *Judge) known(all []policyfile.Fingerprints, out []bool) string {
+func (j *Judge) known(all []policyfile.Fingerprints, out []bool, reads map[string]bool) string {
 	if len(all) == 0 || j.log.Propensity == nil || j.log.Estimated {
 		return ""
 	}
 	const whose = "a row that had a part in the policy"
-	e, says := j.bet(all, out, whose)
-	if j.reads != nil { // columns that the policy does not know may have been added
-		if j.only = j.reads; slices.ContainsFunc(j.log.Names(), func(name string) bool { return !j.only[name] }) {
-			if known, says2 := j.bet(all, out, whose); known > e {
-				e, says = known, says2
-			}
-		} else if j.partial != nil { // as shards that have such columns
-			j.partial.Bets = append(j.partial.Bets, slices.Clone(j.partial.Bets[len(j.partial.Bets)-1]))
+	e, says := j.bet(all, out, nil, whose)
+	added := func(name string) bool { return !reads[name] }
+	if reads != nil && slices.ContainsFunc(j.log.Names(), added) {
+		if known, by := j.bet(all, out, reads, whose); known > e {
+			e, says = known, by
 		}
-		j.only = nil
+	} else if j.partial != nil { // as shards that have such columns
+		j.partial.Bets = append(j.partial.Bets, slices.Clone(j.partial.Bets[len(j.partial.Bets)-1]))
 	}
 	if e < -math.Log(falseAlarm) {
 		return ""
@@ -240,8 +238,9 @@ func (j *Judge) known(all []policyfile.Fingerprints, out []bool) string {
 }
 
 // bet is log e, and what says most; whose says what the fingerprints are of.
-func (j *Judge) bet(all []policyfile.Fingerprints, out []bool, whose string) (e float64, says string) {
-	sums, says := told(j.bets([][]policyfile.Fingerprints{all}, out)[0], whose)
+func (j *Judge) bet(all []policyfile.Fingerprints, out []bool, only map[string]bool, whose string) (e float64,
+	says string) {
+	sums, says := told(j.bets([][]policyfile.Fingerprints{all}, out, only)[0], whose)
 	if j.partial != nil {
 		j.partial.Bets = append(j.partial.Bets, sums)
 	}
@@ -255,9 +254,9 @@ type wager struct {
 	met, agree int       // rows of which there is a fingerprint, and those with its action
 }
 
-// bets bets, for each list of fingerprints, that rows which are not out are those of the list. It hashes rows once for
-// each kind, however many lists there are.
-func (j *Judge) bets(lists [][]policyfile.Fingerprints, out []bool) [][]*wager {
+// bets bets, for each list of fingerprints, that rows which are not out are those of the list, see contextKeys. It
+// hashes rows once for each kind, however many lists there are.
+func (j *Judge) bets(lists [][]policyfile.Fingerprints, out []bool, only map[string]bool) [][]*wager {
 	type kind struct {
 		digits, decimals, run int
 		time                  bool
@@ -279,7 +278,7 @@ func (j *Judge) bets(lists [][]policyfile.Fingerprints, out []bool) [][]*wager {
 		}
 	}
 	for _, k := range kinds {
-		rows, from := j.keysOf(of[k][0].on)
+		rows, from := j.keysOf(of[k][0].on, only)
 		keys := map[uint64][]known{}
 		for _, by := range of[k] {
 			for _, key := range by.on.Keys { // of a list the last with a key counts

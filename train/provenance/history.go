@@ -79,16 +79,7 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 		o.Relation = Same
 	}
 	var taught, chosen []uint64
-	j.reads = nil
 	for _, c := range f.Components {
-		if e := c.Encoder; e != nil && len(e.Names) > 0 {
-			if j.reads == nil {
-				j.reads = map[string]bool{}
-			}
-			for _, name := range e.Names {
-				j.reads[name] = true
-			}
-		}
 		taught, chosen = append(taught, c.Taught...), append(chosen, c.Chosen...)
 	}
 	how, keys := j.log.Identity()
@@ -120,7 +111,7 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 			"content): it cannot be seen whether they are the same; if no row of this log had a part in the " +
 			"policy, say so by setting fresh")
 	case h.How != how:
-		return j.ancestors(f, o, fresh, j.known(h.Fingerprints, o.Taught))
+		return j.ancestors(f, o, fresh, j.known(h.Fingerprints, o.Taught, reads(f)))
 	}
 	t, c := propensity.NewRowSet(taught), propensity.NewRowSet(chosen)
 	rows := 0
@@ -136,7 +127,7 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 		return o, nil
 	}
 	if how == logs.ByContent {
-		again := j.known(h.Fingerprints, make([]bool, n))
+		again := j.known(h.Fingerprints, make([]bool, n), reads(f))
 		if again == "" && !fresh && rows > 0 && !j.byChance(rows, t.Len()+c.Len(), h.Repeats) {
 			return o, withhold("%d rows of this log have the content of rows that the policy was learned from, "+
 				"more than by chance, and without decision_id it cannot be told whether they are the same: log a "+
@@ -158,7 +149,7 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 		o.Note = fmt.Sprintf("the log is not the one that the policy was learned from, but %d of its decisions "+
 			"are: they count as those", rows)
 	}
-	return j.ancestors(f, o, fresh, j.known(h.Fingerprints, out))
+	return j.ancestors(f, o, fresh, j.known(h.Fingerprints, out, reads(f)))
 }
 
 // ancestors finds rows of the log that taught a policy which logged what this one was
@@ -199,7 +190,7 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 				clear(out)
 			}
 		}
-		if again := j.known(a.Fingerprints, out); again != "" {
+		if again := j.known(a.Fingerprints, out, reads(f)); again != "" {
 			return o, withhold(changed, fmt.Sprintf(" %.12s, which logged what this policy was learned from,",
 				a.Policy), under, again)
 		}
@@ -412,4 +403,20 @@ func (j *Judge) Learned(from Origin) (clean []int, why string) {
 		return nil, why
 	}
 	return j.Apart(nil, seen), why
+}
+
+// reads are the names of contexts that a policy knows; nil: its contexts have none.
+func reads(f *policyfile.File) map[string]bool {
+	var names map[string]bool
+	for _, c := range f.Components {
+		if e := c.Encoder; e != nil && len(e.Names) > 0 {
+			if names == nil {
+				names = map[string]bool{}
+			}
+			for _, name := range e.Names {
+				names[name] = true
+			}
+		}
+	}
+	return names
 }

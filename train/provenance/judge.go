@@ -25,9 +25,6 @@ type Judge struct {
 
 	clusters func() []int32
 	partial  *Partial // of a shard that has read its own files alone
-
-	reads map[string]bool // names of contexts that the policy in question knows; nil: its contexts have none
-	only  map[string]bool // names of contexts that rows are known again by; nil: all
 }
 
 // New inspects a log and returns its judge. A log whose actions were drawn here, from

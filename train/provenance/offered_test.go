@@ -44,7 +44,7 @@ func TestFingerprints_OfSetsAreThoseOfAllRows(t *testing.T) {
 			got := j.fingerprints(all)
 			var want []policyfile.Fingerprints
 			for _, w := range kinds { // of rows one of each key: the least propensities first, then by chance
-				keys, from := j.keysOf(w)
+				keys, from := j.keysOf(w, nil)
 				times := map[uint64]int{}
 				for _, k := range keys {
 					times[k]++

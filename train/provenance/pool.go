@@ -236,7 +236,7 @@ func (ps Pool) lasting(ctx context.Context, out, taught [][]bool) (rows [][]int,
 		if err := ctx.Err(); err != nil {
 			return nil, nil, nil, err
 		}
-		for b, bets := range j.bets(fingerprints, double) {
+		for b, bets := range j.bets(fingerprints, double, nil) {
 			if err := j.repeated(ps[b], bets, twins[b], twins[k], double); err != nil {
 				return nil, nil, nil, j.in(several, err)
 			}
