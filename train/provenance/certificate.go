@@ -133,6 +133,7 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 	if log.LoggedOnly() && log.Propensity != nil {
 		rare = rarities(log)
 	}
+	pi = remembered(log, pi)
 	return func(dst []float64, i int) error {
 		err := pi(dst, i)
 		s.logged[i] = dst[log.Chosen(i)]
@@ -153,6 +154,27 @@ func (s sample) noting(log *logs.Log, pi certify.Policy) certify.Policy {
 				s.spread[i] += p * p / p0
 			}
 		}
+		return err
+	}
+}
+
+// remembered is pi that computes the distribution of a row once, for a bound of each outcome asks for it again. A log
+// whose distributions would take more than 32 MB is played again.
+func remembered(log *logs.Log, pi certify.Policy) certify.Policy {
+	n, most := log.Len(), log.MostOptions()
+	if n > (1<<22)/max(1, most) {
+		return pi
+	}
+	all, known := make([]float64, n*most), make([]bool, n)
+	return func(dst []float64, i int) error {
+		one := all[i*most:][:len(dst)]
+		if known[i] {
+			copy(dst, one)
+			return nil
+		}
+		err := pi(dst, i)
+		copy(one, dst)
+		known[i] = err == nil
 		return err
 	}
 }

@@ -329,9 +329,9 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 	c, err = c.decide(t, requirements, err)
 	if err == nil && j.log.Lists == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
 		if o.LoggedOnly(j.log) { // no model is asked there, so the policy need not play again for every Γ
-			pi, logged = nil, s.logged
+			noted, logged = nil, s.logged
 		}
-		c.statement.Strength, err = certify.Strength(pi, logged, j.log, rows, o)
+		c.statement.Strength, err = certify.Strength(noted, logged, j.log, rows, o)
 	}
 	return c, err
 }
