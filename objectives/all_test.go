@@ -15,6 +15,7 @@ import (
 	"opl/objectives"
 	"opl/objectives/weights"
 	"opl/policies"
+	"opl/testdata/long"
 )
 
 // What everything runs through: a new objective, weight or policy is one line
@@ -395,6 +396,7 @@ func setOwn(ps *objectives.Params, v float64) {
 //
 // Where all costs are 0, or the weight is regularized, everything is finite.
 func TestObjectives_StayFiniteAtTheExtremes(t *testing.T) {
+	long.Test(t)
 	everyFit(t, func(t *testing.T, name string, s spec) {
 		for _, size := range [][2]int{{3, 4}, {1, 2}} {
 			rows, k := size[0], size[1]

@@ -13,6 +13,7 @@ import (
 	"opl/graph"
 	"opl/objectives"
 	"opl/policies"
+	"opl/testdata/long"
 )
 
 // offering is a batch whose rows offer items: those of at, wide for each row, −1 beyond; nil: all.
@@ -198,6 +199,7 @@ func TestSets_OfSeveralSizesAverageTheirObjectives(t *testing.T) {
 
 // Scores far apart, propensities near 0 and sets of one leave every objective and its gradient finite, in float32, too.
 func TestItems_StayFiniteAtExtremes(t *testing.T) {
+	long.Test(t)
 	const n, d, p = 5, 2, 2
 	for seed := range uint64(2) {
 		r := rand.New(rand.NewPCG(seed, 7))

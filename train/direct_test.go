@@ -13,6 +13,7 @@ import (
 	"opl/policies"
 	"opl/policies/features"
 	"opl/policies/numeric"
+	"opl/testdata/long"
 	"opl/train/logs"
 	"opl/train/regress"
 )
@@ -85,6 +86,7 @@ func oneRight(score func(x []float64, a int) float64) func(x []float64, a int) f
 
 // Exclusive scores are in use where one action is right, and nowhere else: what is learned of other logs does not change.
 func TestDirect_TakesExclusiveScoresWhereOneActionIsRight(t *testing.T) {
+	long.Test(t)
 	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 	for _, c := range []struct {
 		name      string
@@ -125,6 +127,7 @@ func TestDirect_TakesExclusiveScoresWhereOneActionIsRight(t *testing.T) {
 }
 
 func TestDirect_LearnsWhatEachKindIsFor(t *testing.T) {
+	long.Test(t)
 	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 	for _, c := range []struct {
 		name   string
@@ -415,6 +418,7 @@ func TestMixture_LeavesOutWhatIsNeedless(t *testing.T) {
 // Scales that were learned from rows that are held out know them: kinds would look better than constant scores where no
 // feature has an effect.
 func TestDirect_HeldOutRowsDoNotFlatter(t *testing.T) {
+	long.Test(t)
 	var gain float64 // of all logs
 	for seed := range uint64(8) {
 		gain += flattered(t, tableLog(600, 8, 3, seed, func([]float64, int) float64 { return .4 }))
@@ -447,6 +451,7 @@ func flattered(t *testing.T, log *logs.Log) (gain float64) {
 // Products of 40 numbers are learned. Scales of hundreds of pairs of flags fit the rows that they were learned from, so
 // that folds have their own.
 func TestDirect_ProductsOfManyColumns(t *testing.T) {
+	long.Test(t)
 	product := func(x []float64, a int) float64 { return .5 + .4*math.Tanh(2*x[0]*x[1])*float64(2*a-1) }
 	d := &Direct{may: func(name string) bool { return name == linearName || name == quadraticName }}
 	s, err := d.Learn(context.Background(), tableLog(3000, 40, 2, 3, product), allRows(3000))
@@ -472,6 +477,7 @@ func TestDirect_ProductsOfManyColumns(t *testing.T) {
 
 // Of many actions θ has the regressions themselves, whose scores and those of trees are weighed as of few actions.
 func TestDirect_ManyActionsHaveTheirRegressions(t *testing.T) {
+	long.Test(t)
 	const k = 95
 	reward := func(x []float64, a int) float64 { // each is best near its own value, and half of them by a threshold
 		return .1 + .5*math.Exp(-math.Pow((x[0]-float64(a)/k*2+1)*5, 2)) + .2*float64(a%2)*max(0, math.Copysign(1, x[1]*x[2]))

@@ -12,6 +12,7 @@ import (
 
 	"opl/objectives"
 	"opl/policies"
+	"opl/testdata/long"
 	"opl/train"
 	"opl/train/logs"
 )
@@ -162,6 +163,7 @@ func (s *shop) earn(of *train.Result, seed uint64, visitors, set, most int) (pol
 // Every learner of many actions earns at least 97 % of what can be had, of sets and of a catalogue with logged propensities alone, and plays items that
 // no row offered about as often as the best policy does.
 func TestFit_OfItemsEarnsNearlyTheBest(t *testing.T) {
+	long.Test(t)
 	for _, set := range []int{20, 0} {
 		s := newShop(rand.New(rand.NewPCG(1, 1)), 8, 6, 400)
 		l := s.log(rand.New(rand.NewPCG(2, 1)), 30_000, set, 200)

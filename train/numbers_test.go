@@ -10,6 +10,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/numeric"
+	"opl/testdata/long"
 	"opl/train/bench/worlds"
 	"opl/train/logs"
 )
@@ -17,6 +18,7 @@ import (
 // A few thousand uniform rows are enough to find the best dose of each context, and the cliff of each segment, to about
 // a bin. Curves without cliffs lose .06 at the cliffs.
 func TestCurves_FindPeaksAndCliffs(t *testing.T) {
+	long.Test(t)
 	for name, most := range map[string]float64{"peaked": .02, "cliff": .04} {
 		w := worlds.OfNumbers()[slices.IndexFunc(worlds.OfNumbers(), func(w worlds.World) bool { return w.Name == name })]
 		decisions, test := w.Draw(4000, 300, 2)

@@ -63,6 +63,7 @@ func TestRules_DistilPlaysAlike(t *testing.T) {
 // TestRecipe_TakesATreeWhereItIsAsGood: where a tree is as good as anything it is taken, the smallest that is; where it is not, it is
 // not.
 func TestRecipe_TakesATreeWhereItIsAsGood(t *testing.T) {
+	long.Test(t)
 	for _, c := range []struct {
 		reward func(x []float64, a int) float64
 		simple bool

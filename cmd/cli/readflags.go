@@ -18,6 +18,7 @@ import (
 	"opl/train/certify"
 	"opl/train/library"
 	"opl/train/logs"
+	"opl/train/provenance"
 )
 
 // readFlags are the flags of every command that reads a log.
@@ -240,8 +241,8 @@ func (f *readFlags) readLike(p *policyfile.Policy) {
 	f.readColumnsLike(p)
 }
 
-// readColumnsLike takes the names of columns, the range of rewards and the numbers that actions are from a policy's
-// file, where flags do not give them.
+// readColumnsLike takes the names of columns, those whose numbers are names, the range of rewards and the numbers that
+// actions are from a policy's file, where flags do not give them.
 func (f *readFlags) readColumnsLike(p *policyfile.Policy) {
 	if of := p.File().Numbers; of != nil {
 		all := *of
@@ -253,6 +254,7 @@ func (f *readFlags) readColumnsLike(p *policyfile.Policy) {
 	if f.ColumnsBefore == nil {
 		f.ColumnsBefore = p.File().Columns
 	}
+	f.CategoriesBefore = append(f.CategoriesBefore, provenance.Codes(p.File())...) // of several policies, all
 	if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
 		f.ranged, f.RewardMin, f.RewardMax = true, low, high // as if it were given
 	}

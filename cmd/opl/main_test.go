@@ -17,6 +17,7 @@ import (
 	"opl/graph"
 	"opl/objectives"
 	"opl/objectives/weights"
+	"opl/testdata/long"
 	"opl/train/library"
 	"opl/train/ope"
 )
@@ -58,6 +59,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("GOMODCACHE", filepath.Join(e.WorkDir, "none"))
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "ci" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return long.Wanted(), nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"policy":      writePolicy,

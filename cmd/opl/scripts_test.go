@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"opl/testdata/long"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,7 @@ func jq() {
 // The script of docs/how-to/scripts.md, which reads nothing but JSON and exit statuses, goes the whole way from a log to the next
 // policy, and what it has read has the fields that the tables of docs/reference/json.md list, no others, and the exit status that it left with.
 func TestHowToScript_NeedsOnlyJSONAndExitStatuses(t *testing.T) {
+	long.Test(t)
 	page := readPage(t, "docs/reference/json.md")
 	_, script, _ := strings.Cut(readPage(t, "docs/how-to/scripts.md"), "```sh\n")
 	script, _, _ = strings.Cut(script, "```")

@@ -60,6 +60,7 @@ func less(a, b bench.Cell) float64 {
 // Estimators that are unbiased have the value of the target as their mean, and intervals that cover it; MSE is
 // bias² + variance; one's own that is wrong is found out.
 func TestRun_FindsUnbiasedEstimatorsUnbiased(t *testing.T) {
+	long.Test(t)
 	low := ope.Estimator{Name: "low", Of: func(d *ope.Data, _ float64) ope.Value {
 		return d.Mean(func(i int) float64 { return .8 * d.W[i] * d.R[i] })
 	}}

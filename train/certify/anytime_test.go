@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"opl/policies/propensity"
+	"opl/testdata/long"
 	"opl/train/certify"
 	"opl/train/logs"
 )
@@ -95,6 +96,7 @@ func TestAnyTime_IsAMartingale(t *testing.T) {
 // of other formats and in other clusters: the mean is 1 at the risk, and at most 1 at the gain over
 // the mix of what logged them.
 func TestPool_HasMeanOneOverSeveralLogs(t *testing.T) {
+	long.Test(t)
 	w := two()
 	pi := [][]float64{{0, 1}, {1, 0}}
 	risk, first := w.risks(pi)

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"opl/testdata/long"
 	"opl/train/certify"
 	"opl/train/logs"
 )
@@ -103,6 +104,7 @@ func TestStrength_IsWhereTheBoundEnds(t *testing.T) {
 // Where a policy is as good as the logging one, and each propensity is off by what makes it look best within Γ, a
 // strength of Γ or more is as rare as δ says: 2,000 logs at δ = .2. Bounds at Γ = 1 fail far more often.
 func TestStrength_IsOverstatedAsRarelyAsPromised(t *testing.T) {
+	long.Test(t)
 	const gamma, logs = 1.25, 2000
 	r := rand.New(rand.NewPCG(6, 6))
 	pi0 := [3]float64{.3, .3, .4}

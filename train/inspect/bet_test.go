@@ -12,6 +12,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/propensity"
+	"opl/testdata/long"
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -220,6 +221,7 @@ func adaptive(seed uint64) *logs.Log {
 
 // Of 1,000 sound logs at most 1 is refuted, at 1 or at Rounded.
 func TestBets_PassSoundLogs(t *testing.T) {
+	long.Test(t)
 	seeds := 8
 	if os.Getenv("OPL_LONG") != "" {
 		seeds = 500
@@ -474,6 +476,7 @@ func TestBets_HaveMeanOne(t *testing.T) {
 
 // Thousands of actions are bet on, too, by classes: wrong propensities of some are found, and sound ones are not refuted.
 func TestBets_CoverThousandsOfActions(t *testing.T) {
+	long.Test(t)
 	const n, k = 20_000, 2000
 	for _, all := range []bool{false, true} {
 		for name, tilt := range map[string]func(x float64, a int) float64{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"opl/policies/propensity"
+	"opl/testdata/long"
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -166,6 +167,7 @@ func (s shop) log(seed uint64) *logs.Log {
 // propensities say, bets win: propensities of another order, a place that is played more, an item, or what
 // a feature of items says, with the propensities of all offered and without.
 func TestBets_CoverSets(t *testing.T) {
+	long.Test(t)
 	for _, c := range []struct {
 		name   string
 		shop   shop
@@ -207,6 +209,7 @@ func TestBets_CoverSets(t *testing.T) {
 
 // Of a sound log the e-values have the mean 1 at most; their largest of many small logs is far below 1,000.
 func TestBets_OnSetsHaveMeanOneAtMost(t *testing.T) {
+	long.Test(t)
 	var sum, n, most float64
 	for seed := range uint64(240) {
 		s := shop{n: 120, k: 8, most: 6, all: seed%2 == 0, policy: tastes}
@@ -355,6 +358,7 @@ func TestCatalogue_MayLackRareDraws(t *testing.T) {
 
 // Draws from a catalogue of many that follow its features, by context and clock, are seen; even ones are sound.
 func TestBets_OfCataloguesReadFeatures(t *testing.T) {
+	long.Test(t)
 	const k, n, d = 500, 4000, 6
 	catalogue := func(seed uint64, by func(x float64, hour int) float64) inspect.Finding {
 		r := rand.New(rand.NewPCG(seed, 40))

@@ -168,6 +168,7 @@ func (w delayed) log(seed uint64) *logs.Log {
 
 // Rewards that come later for some actions, at a mean delay of .3 of the log, are found in at least half of logs.
 func TestLate_FindsDelaysOfSomeActions(t *testing.T) {
+	long.Test(t)
 	seeds := 3
 	if os.Getenv("OPL_LONG") != "" {
 		seeds = 60

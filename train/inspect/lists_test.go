@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"opl/testdata/long"
 	"opl/train/inspect"
 )
 
@@ -48,6 +49,7 @@ func shows(t *testing.T, form string, n int, seed uint64, s float64, z func(x, h
 
 // Draws of rows that say what they offer, and of lists, are bet on by action, column and clock as others are.
 func TestBets_OfWhatIsOfferedAndLists(t *testing.T) {
+	long.Test(t)
 	for name, z := range map[string]func(x, hour float64) float64{
 		"column": func(x, _ float64) float64 { return x },
 		"hour":   func(_, hour float64) float64 { return map[bool]float64{true: 1, false: -1}[hour < 9 || hour > 20] },

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"opl/testdata/long"
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -199,6 +200,7 @@ func TestColumns_ThatKnowTheRewardAreFound(t *testing.T) {
 // Columns that were known before are not doubted, whatever actions earn where, and if they are true means or those of
 // an earlier log.
 func TestColumns_KnownBeforePass(t *testing.T) {
+	long.Test(t)
 	seeds := 2
 	if os.Getenv("OPL_LONG") != "" {
 		seeds = 40

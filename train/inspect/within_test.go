@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"opl/policies/propensity"
+	"opl/testdata/long"
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -12,6 +13,7 @@ import (
 // Propensities that are off by less than Γ are fine within Γ, at 1 and beyond Γ they are not: too small, too large and
 // uniform ones, of all actions and of the logged one alone.
 func TestWithin_AllowsWhatGammaCovers(t *testing.T) {
+	long.Test(t)
 	uneven := func(first float64) []float64 { return []float64{first, (1 - first) / 2, (1 - first) / 2} }
 	for _, c := range []struct {
 		name         string

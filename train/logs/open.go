@@ -47,7 +47,9 @@ type Options struct {
 	// schema's. A name such as "decision.arm" is also that of a value within the objects of JSON Lines.
 	Columns, ColumnsBefore map[string]string
 
-	Categories []string // context columns whose values are names even where they look like numbers
+	// Categories are context columns whose values are names even where they look like numbers. CategoriesBefore are
+	// those of a log before, which a file need not have.
+	Categories, CategoriesBefore []string
 
 	// The propensities of all actions, where the log has none: "uniform", 1/K, or
 	// Logging, which writes π₀(·|x) [K] to dst, of a log with sets that of what the row offers; not of a

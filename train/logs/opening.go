@@ -69,10 +69,13 @@ func (o *Options) plan(path string, format *format) (*plan, error) {
 	return p, nil
 }
 
+// categories are all columns of names, as far as it was said.
+func (o *Options) categories() []string { return slices.Concat(o.Categories, o.CategoriesBefore) }
+
 // newMemory returns what is known before the first pass.
 func (p *plan) newMemory() (*memory, error) {
 	m := &memory{kinds: map[string]kind{}, reject: map[int]string{}}
-	for _, c := range p.o.Categories {
+	for _, c := range p.o.categories() {
 		m.kinds[c] = category
 		if column, ok := p.before[c]; ok {
 			m.kinds[column] = category
@@ -82,7 +85,7 @@ func (p *plan) newMemory() (*memory, error) {
 		return m, nil
 	}
 	var err error
-	p.catalogue, err = ReadCatalogue(p.o.Catalogue, p.o.Categories...)
+	p.catalogue, err = ReadCatalogue(p.o.Catalogue, p.o.categories()...)
 	return m, err
 }
 

@@ -94,7 +94,7 @@ func sourceOf(path string, info os.FileInfo) (src source, err error) {
 // there is none.
 func key(format string, o *Options, catalogue uint64) string {
 	return fmt.Sprintf("8 %q %q %v %v %q %q %q %x columns %q %q as %q %q values %s %v %v reward %v gaps %v numbers %v",
-		format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.Categories, o.BadRows, catalogue, o.Columns,
+		format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.categories(), o.BadRows, catalogue, o.Columns,
 		o.ColumnsBefore, o.Delimiter, o.Dates, o.PropensityForm, o.RewardMap, o.NoRewards, o.formula, o.Estimate,
 		o.Numbers)
 }

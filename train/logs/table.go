@@ -232,7 +232,7 @@ func (b *builder) settle() error {
 	for _, c := range b.columns {
 		contexts = contexts || c.role == roleContext || c.role == roleContexts
 		if n := c.numbers + c.texts; c.role == roleContext && c.kind == category && c.texts > 0 && 2*c.numbers > n &&
-			!slices.Contains(b.o.Categories, c.name) && !slices.Contains(b.o.Categories, c.as) {
+			!slices.Contains(b.o.categories(), c.name) && !slices.Contains(b.o.categories(), c.as) {
 			b.Doubts = append(b.Doubts, fmt.Sprintf("column %s: %.3g %% of its values are numbers and the others are "+
 				"not, as %s: it is read as %d categories, not as a number", c.name, 100*float64(c.numbers)/float64(n),
 				c.word(), len(c.categories)))
@@ -296,7 +296,7 @@ func (c *column) word() string {
 // disguises doubts columns, and fields of contexts and of actions, whose names are numbers in other writing, or times.
 func (b *builder) disguises() {
 	values := b.fieldsOfNames()
-	for _, name := range b.o.Categories { // as was said
+	for _, name := range b.o.categories() { // as was said
 		delete(values, name)
 		if c := b.byName[name]; c != nil {
 			delete(values, c.as)

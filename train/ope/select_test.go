@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"opl/testdata/long"
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/ope"
@@ -136,6 +137,7 @@ func TestSelect_WithholdsTargetsOfUnknownOrigin(t *testing.T) {
 // Propensities that are off by Γ as is worst for the log: where no target earns more than the logging policy and all
 // look better, at Γ one is shipped as rarely as δ says; at Γ = 1 the log is refused or doubted, or would ship in most cases.
 func TestSelect_ShipsAtGammaAsRarelyAsItSays(t *testing.T) {
+	long.Test(t)
 	const gamma, trials = 1.3, 50
 	pi0 := [3]float64{.3, .3, .4}
 	logged := [3]float64{(1 - .4/gamma) / 2, (1 - .4/gamma) / 2, .4 / gamma}

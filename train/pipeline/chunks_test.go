@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"opl/policies/policyfile"
+	"opl/testdata/long"
 	"opl/train"
 	"opl/train/library"
 	"opl/train/logs"
@@ -125,6 +126,7 @@ func TestChunks_CertifyOneComponentEach(t *testing.T) {
 // A mixture is where the next round starts, and none of its rows certify. Where nothing better is learned the mixture
 // is kept, with the new floor, and what certified is stated again from the file.
 func TestMixture_IsWhereTheNextRoundStarts(t *testing.T) {
+	long.Test(t)
 	w := world{seed: 1, ids: true, full: true}
 	first := policy(t, mustLearn(t, w.log(t, 1500), pipeline.Options{Seed: 1, Settings: settings(2), Scaling: unit, Floor: .2}))
 	w.seed = 2
@@ -175,6 +177,7 @@ func TestMixture_IsWhereTheNextRoundStarts(t *testing.T) {
 
 // What is not alike at all times, or too little, is not learned in chunks.
 func TestChunks_AreLearnedOnlyFromManySimilarRows(t *testing.T) {
+	long.Test(t)
 	drifts := func(n int) *logs.Log {
 		log := world{seed: 1, ids: true, full: true, times: true}.log(t, n)
 		log.Cost = slices.Clone(log.Cost)

@@ -13,6 +13,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/testdata/long"
 	"opl/train"
 	"opl/train/library"
 	"opl/train/logs"
@@ -184,6 +185,7 @@ func (m *market) learn(t testing.TB, log, items string, o pipeline.Options) (*pi
 // From a file of sets, and from one of a catalogue with logged propensities alone, the recipe learns a policy that earns at least 90 % of what can be
 // had, of items that the log never showed, too; what is guaranteed is below what it earns.
 func TestLearn_OfItemsEarnsNearlyTheBest(t *testing.T) {
+	long.Test(t)
 	m := newMarket(1, 120, 60, 12)
 	scaling := logs.Scaling{Intercept: true, Unit: true}
 	for _, catalogue := range []bool{false, true} {
@@ -231,6 +233,7 @@ func TestLearn_OfItemsEarnsNearlyTheBest(t *testing.T) {
 // From few rows, of numbers whose means are far from 0, too, the recipe's defaults learn nearly all: what they would
 // lose by contexts of norm 1, by features between −1 and 1, or by taking the luckiest of five learners.
 func TestLearn_OfFewSetsEarnsNearlyTheBest(t *testing.T) {
+	long.Test(t)
 	for _, far := range []float64{0, 30} {
 		var earned, possible float64
 		for seed := range uint64(3) {

@@ -14,6 +14,7 @@ import (
 	"opl/objectives"
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/testdata/long"
 	"opl/train"
 	"opl/train/library"
 	"opl/train/logs"
@@ -178,6 +179,7 @@ func bar(r *rand.Rand) (x []features.Value, lies bool) {
 // Convolutions are learned where no linear policy earns more than a constant one, by the recipe and under a
 // posterior; the file holds them and certifies again to the same.
 func TestConvolutions_LearnWhatLinearPoliciesCannot(t *testing.T) {
+	long.Test(t)
 	log := barLog(t, 2500, 1)
 	for _, o := range []pipeline.Options{
 		{Settings: train.Settings{Epochs: 12}, Learners: []string{"layers"}},

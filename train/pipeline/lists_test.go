@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"opl/policies/policyfile"
+	"opl/testdata/long"
 	"opl/train/logs"
 	"opl/train/pipeline"
 	"opl/train/provenance"
@@ -14,6 +15,7 @@ import (
 // A policy file whose lists of the rows that taught it were cut or emptied, with the digest made anew, is never certified as
 // better, on the log that taught it or on another.
 func TestCutListsOfRows_AreNeverCertified(t *testing.T) {
+	long.Test(t)
 	w := world{seed: 3}
 	log, later := w.log(t, 1500), world{seed: 4}.log(t, 1500)
 	l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(2), Scaling: unit})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"opl/policies/policyfile"
+	"opl/testdata/long"
 	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/pipeline"
@@ -17,6 +18,7 @@ import (
 
 // A category of many values leaves what has numbers a table. Many numbers, or categories alone, leave it one learner.
 func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
+	long.Test(t)
 	seed := uint64(0)
 	draw := func(n int, show func(v float64) string, head string, rest func(r *rand.Rand) string) *logs.Log {
 		var b strings.Builder
@@ -95,6 +97,7 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 
 // Of up to 10,000 actions each has a model of the reward, but rules choose from 100.
 func TestLearn_ManyActionsAreATable(t *testing.T) {
+	long.Test(t)
 	var b strings.Builder
 	b.WriteString("action,reward,propensity,x_u\n")
 	r := rand.New(rand.NewPCG(5, 7))

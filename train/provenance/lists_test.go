@@ -165,6 +165,7 @@ func attracted(attraction []float64, left []int) []float64 {
 // Over many logs, statements are false in at most δ of them where the assumption holds. Where it does not, the table says
 // how many are, by how many lists there are, and how many of all logs and of the false ones are doubted.
 func TestLists_FailAsRarelyAsPromised(t *testing.T) {
+	long.Test(t)
 	draws, many, seed0 := 5, []int{300}, 100
 	if os.Getenv("OPL_LONG") != "" {
 		draws, many = 400, []int{500}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"opl/policies/features"
+	"opl/testdata/long"
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
@@ -71,6 +72,7 @@ func second(l *logs.Log, o certify.Options) (provenance.Statement, error) {
 
 // Of two actions the other one's propensity makes bounds tighter, and fails no more often.
 func TestPromise_OfTwoActions(t *testing.T) {
+	long.Test(t)
 	for name, p := range map[string]func(x float64) float64{
 		"logistic": func(x float64) float64 { return 1 / (1 + math.Exp(-2*x)) },
 		"rare":     func(x float64) float64 { return .02 * (1 + .1*math.Tanh(x)) },
@@ -158,6 +160,7 @@ func TestPaired_SeeAThirdAction(t *testing.T) {
 
 // A floor of propensities makes bounds tighter, and fails no more often; it is said that they rely on it.
 func TestPromise_OfALeastPropensity(t *testing.T) {
+	long.Test(t)
 	for _, gamma := range []float64{1, 1.2} {
 		failed, sum, plain, logged, gains, n := 0, 0., 0., 0., []float64{}, 60
 		for seed := range uint64(n) {

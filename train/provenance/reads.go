@@ -2,7 +2,9 @@ package provenance
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"opl/policies/policyfile"
@@ -24,6 +26,24 @@ func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
 		absent, err = lacks("actions", items, log.ItemNames())
 	}
 	return absent, err
+}
+
+// Codes are the columns of contexts of which a policy knows names, all of them numbers, such as postcodes that a setting
+// made names: in a later log they are the same.
+func Codes(f *policyfile.File) (columns []string) {
+	codes, other := map[string]bool{}, map[string]bool{}
+	for _, c := range f.Components {
+		for _, name := range c.Encoder.Names {
+			column, value, ok := strings.Cut(name, "=")
+			if _, err := strconv.ParseFloat(value, 64); ok && err == nil {
+				codes[column] = true
+			} else {
+				other[column] = true
+			}
+		}
+	}
+	maps.DeleteFunc(codes, func(column string, _ bool) bool { return other[column] })
+	return slices.Sorted(maps.Keys(codes))
 }
 
 // Unread says how the log contradicts that it has the contexts by which the policy decides, or

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"opl/testdata/long"
 	"slices"
 	"testing"
 )
@@ -54,6 +55,7 @@ func TestHierarchy_EffectsOfFewRowsAreNotTakenForSmaller(t *testing.T) {
 
 // A third of the pairs of a value and a group have a row. The scale arrives all the same.
 func TestHierarchy_ScalesArriveWhereFewRowsTell(t *testing.T) {
+	long.Test(t)
 	h, y := categories(7, 10_000, 100, 1, 260, .9)
 	h.Whole = true
 	s, err := h.Scales(context.Background(), y)
@@ -81,6 +83,7 @@ func TestHierarchy_ScalesArriveWhereFewRowsTell(t *testing.T) {
 
 // Columns of several categories go together by chance, which makes each less sure.
 func TestHierarchy_CurvatureBetweenCategoriesCounts(t *testing.T) {
+	long.Test(t)
 	var own [2]float64
 	for i, whole := range []bool{false, true} {
 		h, y := categories(5, 3000, 4, 15, 20, .35)
