@@ -12,6 +12,7 @@ import (
 	"opl/graph"
 	"opl/graph/kernel"
 	"opl/graph/kernel/simd"
+	"opl/testdata/long"
 )
 
 // naiveConv is the formula of Conv for one image, term by term.
@@ -57,6 +58,7 @@ var convolutions = []struct {
 // Values are those of the formula, gradients those of its transposes, in both element types, with
 // vector kernels and without; the bits do not depend on the number of threads.
 func TestConv_ComputesTheFormulaAndItsTransposes(t *testing.T) {
+	long.Test(t)
 	was := simd.Use(true)
 	defer simd.Use(was)
 	for _, v := range convolutions {

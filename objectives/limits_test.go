@@ -12,6 +12,7 @@ import (
 	"opl/graph/kernel"
 	"opl/objectives"
 	"opl/policies"
+	"opl/testdata/long"
 )
 
 // limitProblem is a batch and a point away from the prior.
@@ -138,6 +139,7 @@ func TestKL_IsZeroAtThePrior(t *testing.T) {
 // its ℓ falls, so ℓG(ℓ/τ) does, and nℓ rises, so κ/ℓ falls. For the other two the
 // grid only becomes finer where the best ℓ moves to.
 func TestBounds_FallWithRowsAndRiseWithKL(t *testing.T) {
+	long.Test(t)
 	b, s := limitProblem(5)
 	for _, o := range everyObjective {
 		for _, pol := range everyPolicy {

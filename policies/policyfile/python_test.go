@@ -160,6 +160,7 @@ func pyContexts(r *rand.Rand, n int) (all []map[string]any) {
 
 // Python's file gives the propensities of all kinds of policies within 1e-12.
 func TestPython_GivesThePropensitiesOfGo(t *testing.T) {
+	long.Test(t)
 	python(t)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(20, 1))
 	var cases []*pyCase
@@ -249,6 +250,7 @@ func TestPython_GivesThePropensitiesOfGo(t *testing.T) {
 // Python draws lists, and tells the propensities of their slots, as the policy has them among what is left, of policies
 // that read the slot and of others.
 func TestPython_DrawsListsAtTheirPropensities(t *testing.T) {
+	long.Test(t)
 	python(t)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(20, 3))
 	var cases []*pyCase

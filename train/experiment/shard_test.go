@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"opl/testdata/long"
 	"opl/train"
 	"opl/train/experiment"
 	"opl/train/library"
@@ -37,6 +38,7 @@ func TestMerge_KeepsTheSecondsOfEitherFolder(t *testing.T) {
 
 // Every run of the paper is of one shard, in the order of the plan, and shards have about equal work.
 func TestShardRuns_CoverEveryRunOnce(t *testing.T) {
+	long.Test(t)
 	lib := library.Standard()
 	var plan []train.Run
 	for _, f := range experiment.Figures() {

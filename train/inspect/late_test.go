@@ -15,6 +15,7 @@ import (
 // Rewards of an action that come late, and read 0 or what else stands for none, are found; those of sound logs are not, in
 // groups, where rewards are rare, and where those of all actions fall.
 func TestLate_FindsLateRewards(t *testing.T) {
+	long.Test(t)
 	type world struct {
 		n, group int
 		rate     func(age float64) float64 // of a reward, at the age of a row, from 1 to 0

@@ -52,6 +52,7 @@ func TestShare_GrowsWithTheEffectsForTheRows(t *testing.T) {
 // The rows of a chunk certify one component and teach those after it; groups stay whole, the weights are the
 // shares of groups, and the file certifies again what it states, until it says something else of its rows.
 func TestChunks_CertifyOneComponentEach(t *testing.T) {
+	long.Test(t)
 	for _, w := range []world{{seed: 1, ids: true, full: true}, {seed: 1, ids: true, full: true, groups: 3}, {seed: 1}} {
 		log := w.log(t, 1500)
 		l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: train.Settings{Epochs: 2, Representation: library.NoRepresentation}, Scaling: unit, Floor: .1, Chunks: 3})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"opl/policies/policyfile"
+	"opl/testdata/long"
 	"opl/train"
 	"opl/train/experiment"
 	"opl/train/logs"
@@ -20,6 +21,7 @@ import (
 // policy as the prior, Learn learns the policy of a run of compare, whose reward is
 // what IPS says on the exported test set.
 func TestExport_LearnsThePolicyOfCompare(t *testing.T) {
+	long.Test(t)
 	dir := t.TempDir()
 	path, test := filepath.Join(dir, "log.csv.zst"), filepath.Join(dir, "test.parquet")
 	e := &experiment.Runner{Library: library.Standard(), DataDir: filepath.Join("..", "..", "testdata", "mnist")}

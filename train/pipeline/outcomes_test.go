@@ -12,6 +12,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/testdata/long"
 	"opl/train"
 	"opl/train/library"
 	"opl/train/logs"
@@ -48,6 +49,7 @@ func clinic(t *testing.T, n int, seed uint64) *logs.Log {
 
 // A guardrail changes what is learned, by the rows that teach, and the certificate says what it came to.
 func TestLearn_TradesRewardForAGuardrail(t *testing.T) {
+	long.Test(t)
 	learn := func(l *logs.Log, all ...provenance.Requirement) *pipeline.Learned {
 		t.Helper()
 		out, err := pipeline.Learn(context.Background(), library.Standard(), l,

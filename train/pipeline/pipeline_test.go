@@ -19,6 +19,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/testdata/long"
 	"opl/train/logs"
 	"opl/train/pipeline"
 	"opl/train/provenance"
@@ -193,6 +194,7 @@ func mustCertify(t *testing.T, p *policyfile.Policy, log *logs.Log, o options) p
 // A log is learned from and certified; its file is certified again on the same log to
 // the same guarantee, and on a later one to a better; both hold.
 func TestLearn_CertifiesAndHoldsOnALaterLog(t *testing.T) {
+	long.Test(t)
 	for _, w := range []world{{full: true, ids: true}, {ids: true}, {full: true}, {times: true}} {
 		w.seed = 1
 		log := w.log(t, 2500)
@@ -286,6 +288,7 @@ func TestDivision_KeepsGroupsTogether(t *testing.T) {
 
 // Rows that taught the prior are not taken for witnesses, under whatever name.
 func TestLearn_RefusesRowsThatTaughtThePrior(t *testing.T) {
+	long.Test(t)
 	w := world{seed: 1, ids: true, full: true, times: true}
 	l := mustLearn(t, w.log(t, 1500), pipeline.Options{Seed: 1, Settings: settings(2), Scaling: unit, Split: pipeline.ByTime})
 	p := policy(t, l)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"opl/testdata/long"
 	"opl/train"
 )
 
@@ -49,6 +50,7 @@ func find(t *testing.T, vs []Verdict, conclusion int, lambda string) Verdict {
 }
 
 func TestVerdicts_ConfirmContradictOrLeaveOpen(t *testing.T) {
+	long.Test(t)
 	three := slices.DeleteFunc(synthetic(t, allFigures, []string{"mnist"}, 3, 0), func(r train.Record) bool {
 		return !slices.Contains([]float64{-.3, 0, .2, .5, .9}, r.Eta0)
 	})
