@@ -100,7 +100,11 @@ func (b *builder) distribution(names []string) error {
 	r := &b.row
 	sum, err := Distribution(r.props, names, Rounding)
 	if err != nil {
-		return bad("propensities", "%v", err)
+		hint := ""
+		if i := slices.IndexFunc(b.columns, func(c *column) bool { return c.role == roleEach }); i >= 0 {
+			hint = "; a context called " + b.columns[i].name + " is read by setting columns x_NAME=" + b.columns[i].name
+		}
+		return bad("propensities", "%v%s", err, hint)
 	}
 	if b.off = !Near(sum, 1, Exact) || slices.Max(r.props) > 1; b.off {
 		for i := range r.props {

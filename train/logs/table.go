@@ -438,7 +438,11 @@ func (t *table) check(b *builder) error {
 	for _, pair := range [][2]role{{roleReward, roleCost}, {rolePropensities, roleEach}, {roleContexts, roleContext},
 		{roleOffered, roleActions}, {roleOffered, roleEach}, {roleActions, roleEach}} {
 		if one, other := has[pair[0]], has[pair[1]]; one != "" && other != "" {
-			return fmt.Errorf("%s: there are columns %s and %s: exactly one of them may be there", t.path, one, other)
+			hint := ""
+			if pair[1] == roleCost || pair[1] == roleEach {
+				hint = fmt.Sprintf("; a context called %s is read by setting columns x_%s=%s", other, other, other)
+			}
+			return fmt.Errorf("%s: there are columns %s and %s: exactly one of them may be there%s", t.path, one, other, hint)
 		}
 	}
 	if has[roleSlots] != "" {
@@ -498,8 +502,12 @@ func parseNumber(s []byte) (float64, bool) {
 func numberIn(column string, s []byte) (float64, error) {
 	v, ok := parseNumber(s)
 	if !ok && bytes.ContainsAny(s, dress) && bytes.ContainsAny(s, "0123456789") {
-		return 0, bad(column, "%s is not a number: numbers have points, and no commas, blanks or signs such as %%",
-			quote(s))
+		percent := ""
+		if column == "propensity" && s[len(s)-1] == '%' {
+			percent = "; percentages without it are read by setting propensity-form percent"
+		}
+		return 0, bad(column, "%s is not a number: numbers have points, and no commas, blanks or signs such as %%%s",
+			quote(s), percent)
 	}
 	if !ok {
 		return 0, bad(column, "%s is not a number", quote(s))
@@ -689,6 +697,9 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 		return nil
 	case form == 0 && len(s) == 0 && c.role == rolePropensity:
 		return bad(c.name, "empty: setting estimate-propensity estimates it, and nothing is certified then")
+	case form == 0 && len(s) == 0 && isReward:
+		return bad(c.name, "empty: fill it in, say what it is worth, as by setting reward-map =0, or set such rows aside "+
+			"by setting skip-bad")
 	case form == 0 && len(s) == 0:
 		return bad(c.name, "empty: fill it in, or set such rows aside by setting skip-bad")
 	case form == 0 || form == 't' && isReward:
