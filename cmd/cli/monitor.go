@@ -306,6 +306,7 @@ type watchedOutcome struct {
 	Missing int    `json:"missing"` // rows of all policies
 	Refuted bool   `json:"refuted"`
 	certify.Watch
+	relative bool // its limit is relative to the logging policy, of the log that certified
 }
 
 func refutedOutcome(o watchedOutcome) bool { return o.Refuted }
@@ -355,7 +356,7 @@ func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uin
 			return nil, nil, err
 		}
 		w.Mean, w.SE, w.Claim = sign*b.Units.At(w.Mean), w.SE*b.Units.Span(), claim
-		all = append(all, watchedOutcome{o.Name, o.Column, o.AtMost, b.Lacking, w.Refuted(left), w})
+		all = append(all, watchedOutcome{o.Name, o.Column, o.AtMost, b.Lacking, w.Refuted(left), w, o.Bounded != "mean"})
 	}
 	return all, warnings, nil
 }
@@ -371,6 +372,10 @@ func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *poli
 	if i := slices.IndexFunc(others, refutedOutcome); i >= 0 && !w.Refuted(share) {
 		verdict = fmt.Sprintf("%s breaks its limit (wrong with probability at most %.2g); next: go back to the policy "+
 			"before", others[i].Column, delta)
+		if others[i].relative {
+			verdict += ", or certify again: the limit is relative to what the logging policy had in the log that certified, " +
+				"and what all actions give may have changed since"
+		}
 	} else if w.Refuted(share) {
 		verdict = fmt.Sprintf("the claim is false (wrong with probability at most %.2g): its largest e-value came "+
 			"after row %d; next: go back to the policy before", delta, w.At)
