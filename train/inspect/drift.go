@@ -38,11 +38,63 @@ func (l *log) drift() {
 	l.differ(of, [3]string{rewardDrift.name, propensityDrift.name, actionDrift.name},
 		fmt.Sprintf("over %d blocks in the order of %s", blocks, order))
 	for i := range l.found {
-		if f := &l.found[i]; f.Check == rewardDrift.name && f.Severity == Doubtful && l.weekly(blocks) {
+		switch f := &l.found[i]; {
+		case f.Check != rewardDrift.name || f.Severity != Doubtful:
+		case l.weekly(blocks):
 			f.About, f.Severity, f.Means, f.Do = Weeks, Fine, "", ""
 			f.Measured += "; the day of the week explains it, and could be in the context"
+		default:
+			f.Measured += l.changed(of)
 		}
 	}
+}
+
+// changed says from which block on the mean reward differs most from what it was before, and of which action.
+func (l *log) changed(of []span) string {
+	var rewards []moments
+	for _, s := range of {
+		rewards = append(rewards, s.Reward)
+	}
+	apart := func(before, after moments) float64 {
+		m, n := float64(before.Rows), float64(after.Rows)
+		return (after.Mean - before.Mean) * (after.Mean - before.Mean) * m * n / max(1, m+n)
+	}
+	at := 1
+	parts := func(at int) (moments, moments) { return pooled(rewards[:at]), pooled(rewards[at:]) }
+	for k := 2; k < len(of); k++ {
+		if apart(parts(k)) > apart(parts(at)) {
+			at = k
+		}
+	}
+	first := (at*l.n + len(of) - 1) / len(of)
+	from := fmt.Sprintf("row %d", first+1)
+	if l.Time != nil {
+		from = of[at].From
+	}
+	before, after := parts(at)
+	say := func(before, after moments) string {
+		return fmt.Sprintf("%.3g, before %.3g", l.units.At(after.Mean), l.units.At(before.Mean))
+	}
+	text := fmt.Sprintf("; from %s on %s", from, say(before, after))
+	byAction := make([][2]moments, l.k)
+	for t, i := range l.inTime(0, l.n) {
+		m := &byAction[l.Action[i]][0]
+		if t >= first {
+			m = &byAction[l.Action[i]][1]
+		}
+		m.Rows++
+		m.Mean += (-l.Cost[i] - m.Mean) / float64(m.Rows)
+	}
+	most := 0
+	for a, m := range byAction {
+		if apart(m[0], m[1]) > apart(byAction[most][0], byAction[most][1]) {
+			most = a
+		}
+	}
+	if m := byAction[most]; l.Lists == nil && m[0].Rows > 0 && m[1].Rows > 0 {
+		text += fmt.Sprintf("; of actions %s changed most: %s", l.Actions[most], say(m[0], m[1]))
+	}
+	return text
 }
 
 // weekly reports that the rewards of blocks differ no more than the time of the week lets them, in quarters of days, in

@@ -292,6 +292,11 @@ func TestInspect_FindsEachDefect(t *testing.T) {
 				in.Cost[i] = 0
 			}
 		})},
+		{"an action drifts", "drift of the reward", inspect.Doubtful, "; from 1970-01-01T00:40:00Z on 0.429, before 0.294; of actions 2 changed most: 1, before 0.298", plain, each(func(in *logs.Log, i int) {
+			if i >= 2400 && (in.Action[i] == 2 || in.Action[i] == 3 && i%2 == 0) {
+				in.Cost[i] = -1
+			}
+		})},
 		{"policy drifts", "drift of the propensities", inspect.Doubtful, "", plain, func(in *logs.Log) {
 			other := world{n: 4000, k: 8, sharpness: 1.6, rate: 0.3}.log(5)
 			copy(in.Action[2000:], other.Action[2000:])
