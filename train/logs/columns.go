@@ -64,6 +64,11 @@ func (b *builder) uncategorized() error {
 	return nil
 }
 
+// categorical reports that it was said of a field that its values are names.
+func (b *builder) categorical(field []byte) bool {
+	return len(b.o.Categories)+len(b.o.CategoriesBefore) > 0 && b.memory.kinds[string(field)] == category
+}
+
 // absent reports that a file (nil: all files together) lacks a column that the options name.
 func (b *builder) absent(path string, t *table) error {
 	if b.renamed == nil {

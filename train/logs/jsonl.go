@@ -145,7 +145,8 @@ func (d *decoder) context(b *builder, column string) error {
 }
 
 // flatten reads a value, nested in others whose names are in front of its own: a number
-// v is name = v; a text or truth value s is the category name=s; null and "" are nothing.
+// v is name = v; a text or truth value s is the category name=s, and so is a number where it was said; null and "" are
+// nothing.
 func (d *decoder) flatten(b *builder, column string, name []byte, depth int) error {
 	if depth > deepest {
 		return bad(column, "nested deeper than %d", deepest)
@@ -174,7 +175,7 @@ func (d *decoder) flatten(b *builder, column string, name []byte, depth int) err
 	switch {
 	case err != nil || form == 'n' || len(s) == 0:
 		return err
-	case form != '0':
+	case form != '0' || b.categorical(name):
 		name, err := categoryName(column, name, s)
 		if err != nil {
 			return err
