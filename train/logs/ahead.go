@@ -45,6 +45,7 @@ type rowBlock struct {
 	text    []byte
 	lists   []float64
 	pairs   []pair
+	code    bool          // a number that begins with 0 was left to be read by itself
 	done    chan struct{} // closed when a text's rows are read
 	err     error         // the file is damaged
 }

@@ -146,6 +146,9 @@ func (r *csvLine) line(k *rowBlock, line []byte, at int) bool {
 			k.numbers = append(k.numbers, absent)
 		case !ok || v-v != 0:
 			return false
+		case !k.code && zeroFirst(line[from:end]): // one of each block is noted
+			k.code = true
+			return false
 		default:
 			k.numbers = append(k.numbers, v)
 		}

@@ -117,7 +117,8 @@ type column struct {
 	numbers    int
 	texts      int
 	missing    int
-	blank      bool // a word for no value came before any value
+	blank      bool   // a word for no value came before any value
+	code       string // the first number that begins with 0, as 01067
 
 	field // for roleField
 }
@@ -245,6 +246,10 @@ func (b *builder) settle() error {
 			b.note(c.name, 0, "the column has no values")
 		case c.role == roleContext && c.missing > 0:
 			b.note(c.name, c.missing, "no value, or a word for none such as NA: it is read as missing")
+		}
+		if c.kind == number && c.code != "" {
+			b.note(c.name, 0, "numbers that begin with 0, as %q, may be codes, and are read as numbers: setting categories %s "+
+				"reads them as names", c.code, c.name)
 		}
 		if n := len(c.categories); c.role == roleContext && n > 1000 {
 			b.note(c.name, 0, "%d distinct values, each a feature of its own: an identifier is no context", n)
@@ -596,6 +601,9 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 			if x, ok := parseNumber(s); ok {
 				form, v = '0', x
 				b.typesOnly = b.typesOnly || x-x != 0 && !c.told // of a category it is a name, such as 1e553
+				if c.code == "" && zeroFirst(s) {
+					c.code = string(s)
+				}
 			}
 		}
 		return t.context(b, c, s, v, form == '0', typed)
@@ -610,6 +618,9 @@ func (t *table) cell(b *builder, c *column, form jsontext.Kind, s []byte, v floa
 	}
 	return nil
 }
+
+// zeroFirst reports digits of which the first is a needless 0, as those of codes may be.
+func zeroFirst(s []byte) bool { return len(s) > 1 && s[0] == '0' && s[1]-'0' < 10 }
 
 // several takes a cell of several values, or of a slot's.
 func (t *table) several(b *builder, c *column, form jsontext.Kind, s []byte, v float64) error {

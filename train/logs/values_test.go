@@ -141,3 +141,37 @@ func TestMissingWords_AreMissingOnlyAmongNumbers(t *testing.T) {
 		t.Errorf("names %q", names)
 	}
 }
+
+// A number that begins with 0 is told of, wherever it is, and one of a decimal or of names is not.
+func TestNotes_OfNumbersThatBeginWithZero(t *testing.T) {
+	for _, c := range []struct {
+		odd, categories string
+		noted           bool
+	}{{"01067", "", true}, {"0.5", "", false}, {"0", "", false}, {"01067", "x_zip", false}} {
+		var b strings.Builder
+		b.WriteString("action,reward,propensity,x_zip\n")
+		for i := range 4000 {
+			zip := "20095"
+			if i == 3000 {
+				zip = c.odd
+			}
+			fmt.Fprintf(&b, "%c,1,.5,%s\n", 'a'+i%2, zip)
+		}
+		path := filepath.Join(t.TempDir(), "log.csv")
+		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := logs.Options{NoCache: true}
+		if c.categories != "" {
+			o.Categories = []string{c.categories}
+		}
+		log, err := logs.Open(t.Context(), path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if noted := strings.Contains(strings.Join(log.Notes, " "), `begin with 0, as "01067"`); noted != c.noted {
+			t.Errorf("%+v: %q", c, log.Notes)
+		}
+		log.Close()
+	}
+}
