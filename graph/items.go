@@ -53,8 +53,8 @@ func (z *Items) fit(x Expr, what string) (Expr, bool) {
 }
 
 // ItemScores returns s_ij = z_a·u_i for vectors u [r×p], the item a being entry (i, j) of at [r×m]; where that is
-// −1 there is none, and the score is −Inf. An empty at stands for all items, m = n. No derivative flows to at. Another
-// number in it is an error when the program runs.
+// −1 there is none, and the score is −Inf. An empty at stands for all items, m = n. No derivative flows to at.
+// Another number in it is an error when the program runs.
 func (u Expr) ItemScores(z *Items, at Expr) Expr {
 	if bad, ok := z.fit(u, "ItemScores"); ok {
 		return bad
@@ -109,9 +109,9 @@ func itemScores[T float](z *kernel.Items[T], dst []T, src [][]T, m, first int) {
 //
 //	log π_i = z_{a_i}·u_i − log Σ_a exp(z_a·u_i)
 //
-// for u [r×p] and action [r], whole numbers in [0, n). With its derivative in u_i, z_{a_i} − Σ_a π(a) z_a, it takes one
-// pass over the items and two products of r·n·p, and keeps no [r×n]. No derivative flows to action. A number
-// outside the range is an error when the program runs.
+// for u [r×p] and action [r], whole numbers in [0, n). With its derivative in u_i, z_{a_i} − Σ_a π(a) z_a, it
+// takes one pass over the items and two products of r·n·p, and keeps no [r×n]. No derivative flows to action. A
+// number outside the range is an error when the program runs.
 func (u Expr) ItemLogProb(z *Items, action Expr) Expr {
 	if bad, ok := z.fit(u, "ItemLogProb"); ok {
 		return bad

@@ -8,8 +8,8 @@ import (
 	"opl/graph/kernel"
 )
 
-// PlackettLuce returns log π(a_l|x, a_1…a_{l−1}), slot by slot [r×L], of lists a_1…a_L whose slots are filled one after
-// the other by the softmax of the scores x [r×k] over the actions that are left:
+// PlackettLuce returns log π(a_l|x, a_1…a_{l−1}), slot by slot [r×L], of lists a_1…a_L whose slots are filled
+// one after the other by the softmax of the scores x [r×k] over the actions that are left:
 //
 //	log π_l = x_{a_l} − log Σ_{b ∉ a_1…a_{l−1}} exp(x_b)
 //

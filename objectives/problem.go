@@ -362,9 +362,9 @@ func (p Problem) Pi0Logged() graph.Expr {
 	return p.once("pi0 logged", func() graph.Expr { return p.byRow(InputPropensity) })
 }
 
-// Outcome returns the cost c in [−1, 0] of another outcome of the log, −1 where it is best, and 0 where it is worst or
-// missing, [R]: p.Weight().Mul(p.Outcome(name)) is to it what [Problem.Loss] is to the reward. A trade-off of one's own
-// is a sum of their means.
+// Outcome returns the cost c in [−1, 0] of another outcome of the log, −1 where it is best, and 0 where it is worst
+// or missing, [R]: p.Weight().Mul(p.Outcome(name)) is to it what [Problem.Loss] is to the reward. A trade-off of one's
+// own is a sum of their means.
 func (p Problem) Outcome(name string) graph.Expr {
 	return p.once(InputOutcome+name, func() graph.Expr { return p.byRow(InputOutcome + name) })
 }

@@ -21,10 +21,10 @@ import (
 //
 //	r̂(x, a) = σ(Σ_m w_m s_ma(x)),   w_m ≥ 0,
 //
-// a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest. Folds
-// choose the weights w_m by the log-loss of rows that taught no score. Actions that are numbers have curves, cliffs and
-// trees of all actions alone, which know what is next to what. Exclusive scores, of exactly one right action in each
-// context, are used where the rewards of all actions seem to sum to 1 and held-out rows speak for them.
+// a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest.
+// Folds choose the weights w_m by the log-loss of rows that taught no score. Actions that are numbers have curves,
+// cliffs and trees of all actions alone, which know what is next to what. Exclusive scores, of exactly one right action
+// in each context, are used where the rewards of all actions seem to sum to 1 and held-out rows speak for them.
 //
 // What was chosen is kept: later rows of the same log are learned from without choosing again, until there are
 // twice as many.
@@ -134,8 +134,8 @@ func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Componen
 	return d.component(t, chains), nil
 }
 
-// component is the weighted sum of the scores that chains give, h(x)ᵀθ_a. Of many actions θ holds the last layers of
-// regressions, K×D numbers, and not the K² that select what they give.
+// component is the weighted sum of the scores that chains give, h(x)ᵀθ_a. Of many actions θ holds the last layers
+// of regressions, K×D numbers, and not the K² that select what they give.
 func (d *Direct) component(t *table, chains [][]features.Layer) Component {
 	var theta []float64
 	held, one := t.k*t.k*len(chains) > mostOutputs, false

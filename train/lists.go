@@ -119,8 +119,8 @@ func splitLists(log *logs.Log, share float64, seed uint64) (prior, rest []int, e
 const MostListed = 16
 
 // EvaluateLists computes what the lists of a policy without a posterior earn on labelled examples, exactly, as
-// [logs.ListsFromLabels] rewards them: the mean of Σ_l π(y_i at l|x_i)·[logs.Examined](l). The probability of a label
-// at a slot is a sum over the sets of actions that may stand above. Reward.Sampled is of one list drawn for each
+// [logs.ListsFromLabels] rewards them: the mean of Σ_l π(y_i at l|x_i)·[logs.Examined](l). The probability of a
+// label at a slot is a sum over the sets of actions that may stand above. Reward.Sampled is of one list drawn for each
 // example.
 func EvaluateLists(pol policies.Policy, q policies.Posterior, x logs.Contexts, labels []uint8, slots int,
 	seed uint64) (rw Reward) {

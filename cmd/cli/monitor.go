@@ -116,8 +116,8 @@ func sameRange(log *logs.Log, p *policyfile.Policy) error {
 	return nil
 }
 
-// sameLists refuses decisions of one action if the policy file promises what lists earn, lists if it does not, and slots
-// that are weighed in another way.
+// sameLists refuses decisions of one action if the policy file promises what lists earn, lists if it does not, and
+// slots that are weighed in another way.
 func sameLists(log *logs.Log, p *policyfile.Policy) error {
 	switch spec := provenance.SlotWeights(p.File()); {
 	case spec == "" && log.Lists != nil:
@@ -223,9 +223,9 @@ func takeAlike(log *logs.Log, p *policyfile.Policy) (warnings []string) {
 
 // rewardsOf collects the rewards of a policy's rows in the order of time. Rows that may depend on one
 // another count as one, which nothing that comes later changes, as the e-value must hold at every look: of a decision
-// id the first row; of a group the mean of the rows that stand together first, once another row follows. The order of rows of
-// one time is not known, nor that of a log without times: looks has the numbers of rewards before and after such rows,
-// and those of a group stand together. left counts the rows of groups that do not count.
+// id the first row; of a group the mean of the rows that stand together first, once another row follows. The order of
+// rows of one time is not known, nor that of a log without times: looks has the numbers of rewards before and after
+// such rows, and those of a group stand together. left counts the rows of groups that do not count.
 func rewardsOf(log *logs.Log, hash string, cluster func(i int) (key uint64, ok bool)) (rewards []float64,
 	looks []int, rows, left int, err error) {
 	if log.Unrewarded > 0 {

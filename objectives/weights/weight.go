@@ -114,8 +114,8 @@ func Clip(tau float64) Weight {
 	return w
 }
 
-// ES is exponential smoothing, ŵ = π/max(π₀, π₀^α), α in [0, 1]; IPS at α = 1. π₀ is above 1 where it is a density
-// times a width, of actions that are numbers. Aouali et al. (2023).
+// ES is exponential smoothing, ŵ = π/max(π₀, π₀^α), α in [0, 1]; IPS at α = 1. π₀ is above 1 where it is
+// a density times a width, of actions that are numbers. Aouali et al. (2023).
 func ES(alpha float64) Weight {
 	return linear("es", alpha, func(pi0 Value) Value { return pi0.AtMost(1).Pow(alpha).Mul(pi0.AtLeast(1)) })
 }

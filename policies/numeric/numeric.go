@@ -6,8 +6,8 @@
 //	π(a|x) = Σ_c π(c|x) 1{a ∈ I_c}/|I_c|
 //
 // is the density of the number a, and π/π₀ = π(c|x)/(|I_c| π₀(a|x)) for the bin c of a. So a row of a log whose
-// number had the density π₀(a|x) is one of action c with |I_c| π₀(a|x) in place of a propensity. That may be above
-// 1; its inverse is a weight like any other. Krishnamurthy et al. (2020).
+// number had the density π₀(a|x) is one of action c with |I_c| π₀(a|x) in place of a propensity. That may be
+// above 1; its inverse is a weight like any other. Krishnamurthy et al. (2020).
 package numeric
 
 import (

@@ -33,11 +33,11 @@ func Gauss(r *rand.Rand, dst []float64) {
 	}
 }
 
-// Cumulate writes the running sums Σ_{b≤a} exp(s_b − m) to dst, where m is the largest score, which it returns. With
-// a draw u, uniform in [0, dst's last), the first a with dst[a] > u is drawn from softmax. A score of −Inf takes no
-// part. The largest is not finite if none is, or one is NaN or +Inf, and there are no sums then. It takes half as long
-// as math.Exp for each, and is as exact: with x = (64j + i) ln 2/64 + r, exp(x) = 2^j 2^(i/64) exp(r), the last by its
-// series to r⁵.
+// Cumulate writes the running sums Σ_{b≤a} exp(s_b − m) to dst, where m is the largest score, which it returns.
+// With a draw u, uniform in [0, dst's last), the first a with dst[a] > u is drawn from softmax. A score of −Inf takes
+// no part. The largest is not finite if none is, or one is NaN or +Inf, and there are no sums then. It takes half as
+// long as math.Exp for each, and is as exact: with x = (64j + i) ln 2/64 + r, exp(x) = 2^j 2^(i/64) exp(r), the last by
+// its series to r⁵.
 func Cumulate(dst, scores []float64) (m float64) {
 	m = math.Inf(-1)
 	for _, s := range scores {

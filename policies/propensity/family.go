@@ -126,9 +126,9 @@ func (SoftmaxPosterior) At(dst, scores []float64, scale float64, eps []float64) 
 	kernel.Softmax(dst, dst, len(dst))
 }
 
-// AtExps is At for S draws that many contexts share, given as exps = exp(scale·eps) [K×S], each in [e⁻³⁰⁰, e³⁰⁰]: draw
-// s has the propensities weight_a·exps_as·share_s. It takes K exponentials in place of S·K. Scores are finite.
-// It differs from At by rounding, and where a propensity is below e⁻¹⁰⁰.
+// AtExps is At for S draws that many contexts share, given as exps = exp(scale·eps) [K×S], each in [e⁻³⁰⁰,
+// e³⁰⁰]: draw s has the propensities weight_a·exps_as·share_s. It takes K exponentials in place of S·K. Scores
+// are finite. It differs from At by rounding, and where a propensity is below e⁻¹⁰⁰.
 func (SoftmaxPosterior) AtExps(weight, share, scores, exps []float64) {
 	top := slices.Max(scores)
 	clear(share)

@@ -28,11 +28,11 @@
 //	ls  X_ia = c_i 1{a = a_i}/π₀(a_i|x_i)
 //	dr  X_ia = q_ia + 1{a = a_i}(c_i − q_ia)/π₀(a_i|x_i)
 //
-// dr for each model r̂ of the reward; it needs the propensities of all actions, or a floor of them, which then stands for
-// π₀ in q, so that this does not depend on what was drawn. −q_ia is r̂(x_i,a), taken
+// dr for each model r̂ of the reward; it needs the propensities of all actions, or a floor of them, which then stands
+// for π₀ in q, so that this does not depend on what was drawn. −q_ia is r̂(x_i,a), taken
 // for .99 at most, where s = ℓ/π₀(a|x_i), of a fixed policy ℓπ(a|x_i)/π₀(a|x_i), is at most 1/2. Beyond, it
-// is max(r̂/(2s), 2r̂/(1 + s + √((1 + s)² − 4r̂s))): at the second E log(1 − ℓX) is largest if rewards are 0 and 1
-// and r̂ is right, so that E_ℓ grows as it can. 1 − ℓX ≥ 1 − s(−q) ≥ .01 whatever the row.
+// is max(r̂/(2s), 2r̂/(1 + s + √((1 + s)² − 4r̂s))): at the second E log(1 − ℓX) is largest if rewards are
+// 0 and 1 and r̂ is right, so that E_ℓ grows as it can. 1 − ℓX ≥ 1 − s(−q) ≥ .01 whatever the row.
 //
 // The gain D = R(π) − R(π₀) is bounded alike, by X_ia − c_i in place of X_ia and ℓ ≤ 1/2: the cost of
 // the logging policy on the same row is known. For a fixed policy, a model and Γ = 1 (below), rows where both
@@ -133,14 +133,14 @@ func (o Options) check() (Options, error) {
 	return o, o.contrast().check()
 }
 
-// all reports that π₀(·|x) is known whichever action was drawn. What is derived from the rows so far is not used at any
-// time, as a later row may contradict it. Of two actions the other has 1 less the logged one only if Γ = 1.
+// all reports that π₀(·|x) is known whichever action was drawn. What is derived from the rows so far is not used at
+// any time, as a later row may contradict it. Of two actions the other has 1 less the logged one only if Γ = 1.
 func (o Options) all(log Log) bool {
 	return !log.LoggedOnly() && !(log.Derived() && o.AnyTime) && !(log.Paired() && o.Gamma > 1)
 }
 
-// LoggedOnly reports that X can have no model on the rows of a log: π₀ is known of the logged action alone, and no floor
-// of it.
+// LoggedOnly reports that X can have no model on the rows of a log: π₀ is known of the logged action alone, and no
+// floor of it.
 func (o Options) LoggedOnly(log Log) bool { return !o.all(log) && log.Floor() == 0 }
 
 // Policy writes π(·|x_i), of the actions that the row offers, to dst for row i of a log.

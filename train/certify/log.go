@@ -26,7 +26,8 @@ type Encoded interface {
 	Log
 	Dim() int             // d; 0: contexts are not encoded
 	Norm(row int) float64 // ‖φ(x_i)‖₂
-	// ScoreRows calls use with the scores of each of the rows: φ(x)ᵀθ_a with θ [K×d], or φ(x)ᵀθᵀz(a) with θ [p×d].
+	// ScoreRows calls use with the scores of each of the rows: φ(x)ᵀθ_a with θ [K×d], or φ(x)ᵀθᵀz(a) with θ
+	// [p×d].
 	ScoreRows(rows []int, theta []float64, use func(i int, scores []float64))
 	// Scorers returns a function that makes scorers. A scorer returns the scores of a row, valid until its next call;
 	// one goroutine may use it. The scores are those of a policy file, to the bit.

@@ -50,10 +50,10 @@ func (a Assumption) Says() string {
 	return "a slot's reward may depend on the whole list"
 }
 
-// SlotWeights reads how the rewards of slots are weighed, α_1, …, α_L of a list of L slots: "mean" (or ""), all alike;
-// "dcg", as 1/log₂(l + 1); "top", the first slot alone; or numbers, of which a list takes as many as it has slots. They
-// are divided by their sum. "sum" has α_l = 1, for rewards of which a list has one at most. Of "first" and "rank" the
-// first reward that is not 0 counts alone, see [FirstClicks]: as it is, or by 1/l, its reciprocal rank.
+// SlotWeights reads how the rewards of slots are weighed, α_1, …, α_L of a list of L slots: "mean" (or ""), all
+// alike; "dcg", as 1/log₂(l + 1); "top", the first slot alone; or numbers, of which a list takes as many as it has
+// slots. They are divided by their sum. "sum" has α_l = 1, for rewards of which a list has one at most. Of "first" and
+// "rank" the first reward that is not 0 counts alone, see [FirstClicks]: as it is, or by 1/l, its reciprocal rank.
 func SlotWeights(spec string) (func(slots int) []float64, error) {
 	var given []float64
 	switch spec {
@@ -129,8 +129,8 @@ type Slots struct {
 //	independence  W_l = π(a_l at l|x)/π₀(a_l at l|x)
 //	varied        as By has it of the list
 //
-// w_j = π(a_j|x, a_<j)/π₀(a_j|x, a_<j). With propensities of slots that are known up to a factor Γ they are the least
-// that they can be, which can only raise what costs are estimated to be.
+// w_j = π(a_j|x, a_<j)/π₀(a_j|x, a_<j). With propensities of slots that are known up to a factor Γ they are the
+// least that they can be, which can only raise what costs are estimated to be.
 func (s Slots) Weights(a Assumption, i int, gamma float64) []float64 {
 	if a == Varied {
 		a = s.By[i]

@@ -239,7 +239,8 @@ func (e *costEstimate) correction(l float64) float64 {
 }
 
 // paired is X of the gain for a fixed policy and a model, by what the two policies do
-// differently alone: with s_b = ℓ(π_b/π₀_b − κ), g_b the r̂_b shrunk for it and m = ℓ Σ_b (π_b − κπ₀_b) g_b,
+// differently alone: with s_b = ℓ(π_b/π₀_b − κ), g_b the r̂_b shrunk for it and m = ℓ Σ_b (π_b −
+// κπ₀_b) g_b,
 //
 //	1 − ℓX = 1 − s_a g_a + m − s_a c,   of m < 0 (1 − s_a g_a)/(1 − m) − s_a c
 //

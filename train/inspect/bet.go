@@ -105,8 +105,8 @@ func logMean(x []float64) float64 { return floats.LogSumExp(x) - math.Log(float6
 // exp(b_a), of each action's share alone; the shares in rows of the same context, shrunk to
 // those; exp(b_a + s w_aᵀx), a multinomial logistic regression, x with what the time tells; what
 // describes the actions, see options; and what trees foresee, see forecast. s is 1 or sharp: with λ as much
-// smaller, a bet wins about as much, and pays less for Γ₀, which costs λ(1 − 1/Γ₀) in every row. A last bet, on
-// all rows, is on 1/K and needs no learning.
+// smaller, a bet wins about as much, and pays less for Γ₀, which costs λ(1 − 1/Γ₀) in every row. A last bet,
+// on all rows, is on 1/K and needs no learning.
 type bets struct {
 	*reader
 	cluster []uint64
@@ -349,8 +349,8 @@ func (t byContext) shrunk(context uint64, a int32, q float64) float64 {
 	return (t[keys.Mix(context+uint64(a)+1)] + 4*q) / (seen + 4)
 }
 
-// offset writes the logarithm of Σ π₀(a|x_i) exp(b_a) over the actions a of each class that row i offers, π₀ = 1 if it
-// is not known.
+// offset writes the logarithm of Σ π₀(a|x_i) exp(b_a) over the actions a of each class that row i offers, π₀ = 1
+// if it is not known.
 func (b *bets) offset(i int, q *guess, dst []float64) {
 	if b.Propensities == nil && q.classes == b.k && !b.Sets() {
 		copy(dst, q.shift)
@@ -441,8 +441,8 @@ func matrix(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
 }
 
-// regress minimizes −Σ_i ω_i log q(c_i|x_i) + ½ ridge ‖W‖² over W [classes×width], c_i the class of the action, in a
-// few iterations: any W makes a valid bet.
+// regress minimizes −Σ_i ω_i log q(c_i|x_i) + ½ ridge ‖W‖² over W [classes×width], c_i the class of the
+// action, in a few iterations: any W makes a valid bet.
 func (b *bets) regress(rows []int, x regress.Matrix, q *guess) blas64.General {
 	w := matrix(q.classes, x.Width)
 	if len(rows) == 0 || x.Width == 1 {

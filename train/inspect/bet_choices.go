@@ -149,8 +149,8 @@ func (o *options) lesson(of []int32, shift []float64) *lesson {
 	return t
 }
 
-// regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖w‖² over w [columns], in a few iterations: any w makes a
-// valid bet.
+// regress minimizes −Σ_i ω_i log q(a_i|x_i) + ½ ridge ‖w‖² over w [columns], in a few iterations: any w makes
+// a valid bet.
 func (o *lesson) regress() []float64 {
 	x := regress.Matrix{Width: o.columns, Stride: o.columns, Data: o.x}
 	sizes, chosen, weight := make([]int, len(o.rows)), make([]int, len(o.rows)), make([]float64, len(o.rows))
@@ -191,8 +191,8 @@ func (o *options) variance(c int) float64 {
 	return 1
 }
 
-// why names what tells most, by guesses of a kind, and where all propensities are known one place where actions and propensities
-// differ most, in at most 50,000 rows.
+// why names what tells most, by guesses of a kind, and where all propensities are known one place where actions and
+// propensities differ most, in at most 50,000 rows.
 func (o *options) why(best kind) string {
 	far, text := 3., "bets on the actions win"
 	type count struct{ taken, said, variance float64 }
@@ -253,9 +253,10 @@ func (o *options) why(best kind) string {
 //
 //	q(a|x) = (1 + φ(x)ᵀ M z_a/B) p₀(a|x)
 //
-// p₀ is π₀ if all propensities are known, else 1/K, and means are by p₀. φ is 1 and the features of the context and the
-// time, M the mean of ω φ zᵀ p₀/π₀ over rows, where that is above chance, and B at least the largest |φᵀ M z|, so that q
-// is a distribution. It takes no more than sums over what is offered, and of an even catalogue none.
+// p₀ is π₀ if all propensities are known, else 1/K, and means are by p₀. φ is 1 and the features of the context
+// and the time, M the mean of ω φ zᵀ p₀/π₀ over rows, where that is above chance, and B at least the largest
+// |φᵀ M z|, so that q is a distribution. It takes no more than sums over what is offered, and of an even catalogue
+// none.
 type tilt struct {
 	m     blas64.General // [φ×z]
 	usual float64        // mean B of the rows that taught

@@ -16,12 +16,12 @@ const (
 	stakedN  = 1 << 20 // rows that are bet on by them, roughly at most
 )
 
-// forecast holds trees ρ̂_a(x) of π₀(a|x)/π̂₀(a|x), which is 1 where the logged propensities π̂₀ are true: the mean of
-// 1[a_i = a]/π̂₀(a_i|x_i), which every row that offers a tells, whatever was taken. Trees find a column among many,
-// thresholds, windows of time, and columns that matter together.
+// forecast holds trees ρ̂_a(x) of π₀(a|x)/π̂₀(a|x), which is 1 where the logged propensities π̂₀ are true:
+// the mean of 1[a_i = a]/π̂₀(a_i|x_i), which every row that offers a tells, whatever was taken. Trees find a column
+// among many, thresholds, windows of time, and columns that matter together.
 //
-// They bet s_a = π₀(a|x)(ρ̂_a(x) − 1)₊, over the largest Σ_a s_a of the rows that taught, on each action, where π₀ is its
-// share if it is not known. Where trees find nothing, nothing is bet, and Γ₀ not paid for.
+// They bet s_a = π₀(a|x)(ρ̂_a(x) − 1)₊, over the largest Σ_a s_a of the rows that taught, on each action,
+// where π₀ is its share if it is not known. Where trees find nothing, nothing is bet, and Γ₀ not paid for.
 type forecast struct {
 	actions []int32 // those that most rows took
 	place   []int8  // of each action in actions; negative: it has no trees

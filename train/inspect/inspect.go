@@ -639,8 +639,8 @@ func (l *log) reading() {
 }
 
 // alike finds names that may be one: they differ by blanks around them, by how letters with accents are written, by .0
-// after a number, or by capitals. Short names of more than ten, and those of more than a thousand, may be identifiers in
-// which capitals count.
+// after a number, or by capitals. Short names of more than ten, and those of more than a thousand, may be identifiers
+// in which capitals count.
 func alike(names []string) (one, other string, found bool) {
 	seen := map[string]string{}
 	for _, name := range names {

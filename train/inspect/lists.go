@@ -75,9 +75,9 @@ func (l *log) lists() {
 	l.assumption(starts, certify.Independence, assumed == certify.Independence, false)
 }
 
-// lengths tests whether where a list ends depends on its rewards: of lists that are shorter than others the last slot is
-// compared with those before it, by what each earns beyond the mean of its slot. How many slots are shown may depend on
-// who looks at them, so that differences below ¾ of a standard deviation are none.
+// lengths tests whether where a list ends depends on its rewards: of lists that are shorter than others the last slot
+// is compared with those before it, by what each earns beyond the mean of its slot. How many slots are shown may depend
+// on who looks at them, so that differences below ¾ of a standard deviation are none.
 func (l *log) lengths(starts []int, shortest, longest int) {
 	if shortest == longest || l.Lists.Whole {
 		return

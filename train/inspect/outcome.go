@@ -101,13 +101,13 @@ func (o *outcomeTest) name(c int) string { return o.features[c].name }
 
 // knowsAction tests whether a column tells the action, as time spent does that is longer after a purchase of one.
 // Whatever was known when the action was drawn cannot, beyond the propensities. With a weight g ≥ 0 of the column's
-// rank, Σ_i g_i (1{a_i = a} − π₀(a|x_i)) has mean 0 and variance Σ g² π₀(1 − π₀); with the propensities of logged
-// actions alone Σ_i g_i (1{a_i = a}/p_i − 1) has mean 0, and what is too much of it is compared with
-// Σ g² 1{a_i = a}(1 − p_i)/p_i². Weights are 1 in a tail and 0 elsewhere, and −log(1 − F) and −log F of the ranks F,
-// which tell most of what is longer by a factor (Savage 1956). An action that is taken more often everywhere is left to
-// other checks, and how often it is taken everywhere has an error of its own. How an action's rewards depend on columns
-// does not enter. Rows of a group count as far as they were drawn apart. Doubtful is what differs at outcomeLevel, for
-// propensities that may be rounded.
+// rank, Σ_i g_i (1{a_i = a} − π₀(a|x_i)) has mean 0 and variance Σ g² π₀(1 − π₀); with the propensities
+// of logged actions alone Σ_i g_i (1{a_i = a}/p_i − 1) has mean 0, and what is too much of it is compared with
+// Σ g² 1{a_i = a}(1 − p_i)/p_i². Weights are 1 in a tail and 0 elsewhere, and −log(1 − F) and −log F of the
+// ranks F, which tell most of what is longer by a factor (Savage 1956). An action that is taken more often everywhere
+// is left to other checks, and how often it is taken everywhere has an error of its own. How an action's rewards depend
+// on columns does not enter. Rows of a group count as far as they were drawn apart. Doubtful is what differs at
+// outcomeLevel, for propensities that may be rounded.
 func (o *outcomeTest) knowsAction() {
 	classes, apart := len(o.action), o.draws()
 	// Weights of a column are alike: they count as six.
@@ -276,10 +276,10 @@ func cutsOf(values []float64) (cuts []float64) {
 
 // knowsReward looks for columns that were computed of the rewards of this log, as encodings of segments are: with
 // groups g of the rows that have the same value v_g, and r̄_g the mean reward of an action (or of all) there,
-// Σ_g n_g (r̄_g − f(v_g))² is what rewards vary by, Σ_g s²_g, or more, whatever f is, if the column was known before. f
-// is the value itself, and a cubic of it, as encodings are shrunk, standardized and turned into log-odds. What is
-// nearer than at outcomeLevel was computed of these rewards. What the actions' columns say is put together by Fisher's
-// method.
+// Σ_g n_g (r̄_g − f(v_g))² is what rewards vary by, Σ_g s²_g, or more, whatever f is, if the column was known
+// before. f is the value itself, and a cubic of it, as encodings are shrunk, standardized and turned into log-odds.
+// What is nearer than at outcomeLevel was computed of these rewards. What the actions' columns say is put together by
+// Fisher's method.
 func (o *outcomeTest) knowsReward() {
 	kinds := len(o.action) + 1 // classes, and all actions
 	some := o.encodings(kinds)
@@ -417,8 +417,8 @@ func (e *encoded) near(class int, step float64) (p float64, groups int) {
 	return p * max(1, shapes), len(means)
 }
 
-// nearness is the probability that Σ n (r̄ − f)² is what it is at most, by the χ² of the mean and the variance that
-// normal means would give it. Means of rewards that are steps apart are taken to be half a step/n from f at least.
+// nearness is the probability that Σ n (r̄ − f)² is what it is at most, by the χ² of the mean and the variance
+// that normal means would give it. Means of rewards that are steps apart are taken to be half a step/n from f at least.
 func nearness(means []rewarded, f, leverage []float64, step float64) float64 {
 	got, want, square := 0.0, 0.0, 0.0
 	for g, m := range means {

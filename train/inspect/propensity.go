@@ -521,7 +521,8 @@ func (l *log) oddsByAction() []mean {
 	return means
 }
 
-// groupSums are Σ s_g², Σ s_g n_g and Σ n_g² over groups of n_g rows, s_g the sum of a column over those of group g.
+// groupSums are Σ s_g², Σ s_g n_g and Σ n_g² over groups of n_g rows, s_g the sum of a column over those of group
+// g.
 type groupSums struct{ square, product, rows float64 }
 
 // byGroup adds up a column by group.

@@ -123,8 +123,8 @@ func (l *log) having(cost float64) (n int) {
 }
 
 // againstUniform are the logging policy's value on its rows, that of uniform, self-normalized, and the standard error
-// of their difference: with r rewards and w weights over their mean W, and u = Σωwr/Σωw, that of the mean of r − r̄ −
-// (w/W)(r − u), as a quadratic form of Σω²xxᵀ, x = (1, r, w, wr).
+// of their difference: with r rewards and w weights over their mean W, and u = Σωwr/Σωw, that of the mean of r −
+// r̄ − (w/W)(r − u), as a quadratic form of Σω²xxᵀ, x = (1, r, w, wr).
 func (l *log) againstUniform() (on, uniform, se float64) {
 	s := l.totals("against uniform", 14, func(i int, to []float64) { // Σωx, Σω²xxᵀ from the diagonal on
 		w, c := l.rowWeight(i), l.Cost[i]

@@ -216,8 +216,8 @@ func Examined(l int) float64 { return 1 / float64(l) }
 
 // ListsFromLabels turns labelled examples into a log of lists: for each of the rows of x the softmax policy of
 // parameters theta [K×d] fills so many slots, fewer than K, one after the other among the actions that are left. The
-// cost of a slot is −1 with probability [Examined] if it shows the label, and else 0: so a list has one click at most,
-// and what it earns is the probability of that, the sum over its slots. Propensities and keys are as those of
+// cost of a slot is −1 with probability [Examined] if it shows the label, and else 0: so a list has one click at
+// most, and what it earns is the probability of that, the sum over its slots. Propensities and keys are as those of
 // [FromLabels], of each slot. Each row offers what the slots above left, in the context of its example.
 func ListsFromLabels(x Contexts, labels []uint8, rows []int, theta []float64, k, slots int, r *rand.Rand) *Log {
 	one := make([]float64, k*k)

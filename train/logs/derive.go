@@ -16,13 +16,13 @@ import (
 //   - there are two actions, see Paired.
 //
 // A row whose other propensities are not those would, in the first two cases, have shown it with some probability: what
-// holds at any time may not use them, as a later row may show it. Nothing is derived where rows were left out, or in the
-// first two cases where an action has less than a third of the rows that it should have.
+// holds at any time may not use them, as a later row may show it. Nothing is derived where rows were left out, or in
+// the first two cases where an action has less than a third of the rows that it should have.
 func (l *Log) Derived() bool { return l.derived || l.paired }
 
 // Paired reports that the log has two actions and its file the propensity of the logged one alone: Propensities has 1
-// less it for the other. That is π₀(·|x) whichever was drawn if what is logged is exact and no third action can be drawn;
-// propensities that are known up to a factor need not sum to 1.
+// less it for the other. That is π₀(·|x) whichever was drawn if what is logged is exact and no third action can be
+// drawn; propensities that are known up to a factor need not sum to 1.
 func (l *Log) Paired() bool { return l.paired }
 
 // Floor returns Least, by the name that package certify asks for.
@@ -65,8 +65,8 @@ func (l *Log) atLeast() error {
 	return nil
 }
 
-// derive fills the propensities of all actions as Derived says, where there is room. Rows that were left out may be those
-// of an action that the others say nothing of.
+// derive fills the propensities of all actions as Derived says, where there is room. Rows that were left out may be
+// those of an action that the others say nothing of.
 func (l *Log) derive() {
 	k := l.K()
 	if l.Len() == 0 || l.Propensity == nil || l.Propensities != nil || l.Lists != nil || l.Numbers != nil ||

@@ -12,11 +12,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Lists say which rows of a log are slots of lists. A list (a_1, …, a_L) of slot propensities p_l = π₀(a_l|x, a_<l)
-// and slot rewards r_l is read as L rows, one after the other: row l offers what the slots above left, its context has
-// the slot as a category slot=l, and its propensity is p_l. So what learns from rows that offer sets learns from lists.
-// The rows of a list depend on one another: they share a group. What a list earns is made of its rows by package
-// certify's [opl/train/certify.Slots].
+// Lists say which rows of a log are slots of lists. A list (a_1, …, a_L) of slot propensities p_l = π₀(a_l|x,
+// a_<l) and slot rewards r_l is read as L rows, one after the other: row l offers what the slots above left, its
+// context has the slot as a category slot=l, and its propensity is p_l. So what learns from rows that offer sets learns
+// from lists. The rows of a list depend on one another: they share a group. What a list earns is made of its rows by
+// package certify's [opl/train/certify.Slots].
 type Lists struct {
 	Of   []int32 // by row: the number of its list
 	Slot []int32 // by row: its slot, from 1

@@ -183,8 +183,8 @@ func (l *Log) Len() int { return len(l.Action) }
 func (l *Log) K() int { return len(l.Actions) }
 
 // Undrawn estimates from the rows that each action has how many actions could be drawn and have none:
-// f₁(f₁ − 1)/(2(f₂ + 1)) by Chao (1984), where f₁ actions have one row and f₂ have two. It is 0 unless the actions are
-// FromRows.
+// f₁(f₁ − 1)/(2(f₂ + 1)) by Chao (1984), where f₁ actions have one row and f₂ have two. It is 0 unless the
+// actions are FromRows.
 func (l *Log) Undrawn(rows []int) int {
 	if !l.FromRows {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A table may have a list in columns slot_1, slot_2, …, one a slot, with slot_propensity_1, … and slot_reward_1, ….
-// Empty cells at its end make a list shorter. Rows fill the same [shown] as lists in single columns do.
+// A table may have a list in columns slot_1, slot_2, …, one a slot, with slot_propensity_1, … and slot_reward_1,
+// …. Empty cells at its end make a list shorter. Rows fill the same [shown] as lists in single columns do.
 
 // listColumns are the columns that they stand for, by role.
 var listColumns = [...]string{"slots", "slot_propensities", "slot_rewards"}

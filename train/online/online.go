@@ -50,12 +50,12 @@ const (
 //
 //	r̂(x, a) = z_a(u + v log π(a|x) + w log π₀(a|x) + b_a + φ(x)ᵀθ_a)
 //
-// where u … θ minimize −Σ r log r̂ + (1 − r) log(1 − r̂) + (u² + v² + w² + Σ_a (b_a² + 10‖θ_a‖²))/20 over
-// the rows of the clusters before; 0 for the first 32 clusters, then learned anew when there are half as
-// many again, up to 32,768 rows. What a policy was made of is in π: it says most where there are few rows.
+// where u … θ minimize −Σ r log r̂ + (1 − r) log(1 − r̂) + (u² + v² + w² + Σ_a (b_a² +
+// 10‖θ_a‖²))/20 over the rows of the clusters before; 0 for the first 32 clusters, then learned anew when there
+// are half as many again, up to 32,768 rows. What a policy was made of is in π: it says most where there are few rows.
 //
-// Of a log with choices b_a + φ(x)ᵀθ_a is b + φ(x)ᵀθ + z(a)ᵀβ: z(a) is what actions are described by, and a 1 for each
-// that was logged 10 times.
+// Of a log with choices b_a + φ(x)ᵀθ_a is b + φ(x)ᵀθ + z(a)ᵀβ: z(a) is what actions are described by, and a
+// 1 for each that was logged 10 times.
 //
 // φ(x) is log.X; of a log with names an encoder, standardized on the rows that teach; or
 // nothing. Where the log has π₀ of logged actions alone, w is 0. The log must stay open.

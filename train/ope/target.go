@@ -346,8 +346,8 @@ func fields(r *logs.Rows, actions []string, m matrix) (read func(dst []float64) 
 }
 
 // ReadModel reads a model of the reward: what it predicts of all actions, in the log's units, by row of the log as
-// [ReadTarget] has it, in columns q_0 … q_{K−1}, q_NAME or NAME, or a list rewards. Nothing tells whether it has seen
-// the log's rewards.
+// [ReadTarget] has it, in columns q_0 … q_{K−1}, q_NAME or NAME, or a list rewards. Nothing tells whether it has
+// seen the log's rewards.
 func ReadModel(r *logs.Rows, l *logs.Log) (Model, error) {
 	u := l.Units()
 	m := matrix{"predicted rewards", "q_", []string{"rewards"}, "", func(_ *logs.Rows, _ *logs.Log, row []float64, _,

@@ -28,9 +28,9 @@ type Point struct {
 // mostTraded is the weight of the outcome at the end of the path.
 const mostTraded = 100.
 
-// Trace learns m policies from a log by the options' one requirement, the outcome weighed by λ = w/(1 − w) beside the
-// reward, w evenly spaced from 0 to nearly 1. λ is fixed before the rows are seen, and each policy is certified at δ/m.
-// told is called before each.
+// Trace learns m policies from a log by the options' one requirement, the outcome weighed by λ = w/(1 − w) beside
+// the reward, w evenly spaced from 0 to nearly 1. λ is fixed before the rows are seen, and each policy is certified at
+// δ/m. told is called before each.
 func Trace(ctx context.Context, lib library.Library, log *logs.Log, m int, o Options, told func(point int)) (*Frontier,
 	error) {
 	if len(o.Requirements) != 1 || o.Requirements[0].By != "" {

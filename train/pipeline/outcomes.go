@@ -77,13 +77,13 @@ func (l *learning) trade(ctx context.Context, lib library.Library) error {
 // evens are the shares of decisions that are drawn evenly which are tried.
 var evens = []float64{0, 0.2, 0.4, 0.6, 0.8}
 
-// weigh chooses λ, and the share of decisions to draw evenly, by rows that teach: for each λ one half of them teaches a
-// policy that the other half judges, and the other way round. An action that just wins at λ mostly loses in one of the
-// halves, which is then seen. What is chosen has the largest mean over both policies of the gain times the squared
+// weigh chooses λ, and the share of decisions to draw evenly, by rows that teach: for each λ one half of them teaches
+// a policy that the other half judges, and the other way round. An action that just wins at λ mostly loses in one of
+// the halves, which is then seen. What is chosen has the largest mean over both policies of the gain times the squared
 // probability of "ship" at the number of rows that certify; without the square limits break more often
-// (docs/evidence/outcomes.md). From λ = 0 the weight of the requirement that is the least probable grows, or all shrink
-// where that is the goal, by steps that get shorter where they turn. Draws are even where no λ keeps a limit: of a log
-// that was drawn evenly they are what the logging policy plays.
+// (docs/evidence/outcomes.md). From λ = 0 the weight of the requirement that is the least probable grows, or all
+// shrink where that is the goal, by steps that get shorter where they turn. Draws are even where no λ keeps a limit:
+// of a log that was drawn evenly they are what the logging policy plays.
 func (l *learning) weigh(ctx context.Context, lib library.Library, outcomes []*logs.Beside) (best []float64,
 	even float64) {
 	lambda := make([]float64, len(outcomes))

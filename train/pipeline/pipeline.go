@@ -113,8 +113,9 @@ func learn(ctx context.Context, lib library.Library, log *logs.Log, o Options, k
 }
 
 // Foretold says before anything is learned that a log can guarantee no more than the floor of a policy earns. Of n rows
-// with propensities of at most p a policy that plays one action for each context is expected to play n·p at most. Below
-// log(1/δ), 3 at δ = 0.05, none of them may play it with a probability above δ, and a bound must allow for that.
+// with propensities of at most p a policy that plays one action for each context is expected to play n·p at most.
+// Below log(1/δ), 3 at δ = 0.05, none of them may play it with a probability above δ, and a bound must allow for
+// that.
 func Foretold(log *logs.Log) []string {
 	if log.Numbers != nil || log.Lists != nil || log.Estimated || len(log.Propensity) == 0 {
 		return nil

@@ -112,8 +112,9 @@ func (s Statement) Ships() bool {
 
 // sample is the rows of a log that certify a policy, and its probabilities logged[i] =
 // π(a_i|x_i) of them; nil: they are sampled, or the log was drawn here. Where all of π and π₀ are known,
-// spread[i] = Σ_a π(a|x_i)²/π₀(a|x_i), the mean of the squared weight; else 0. Where all of π is known, and π₀ of the
-// logged action alone, missing[i] = Σ_a π(a|x_i)/q_a, q_a what the action's propensity may be, see rarities; else 0.
+// spread[i] = Σ_a π(a|x_i)²/π₀(a|x_i), the mean of the squared weight; else 0. Where all of π is known, and
+// π₀ of the logged action alone, missing[i] = Σ_a π(a|x_i)/q_a, q_a what the action's propensity may be, see
+// rarities; else 0.
 type sample struct {
 	*Judge
 	rows                    []int

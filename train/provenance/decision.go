@@ -345,8 +345,8 @@ func (o Outcome) Slack(v float64) float64 {
 }
 
 // Claim returns the limit as a claim about the mean, and what is left of δ to bet against it. The limit of a guardrail
-// is relative to the mean V₀ under the logging policy, which n rows that certified show with an error. So half of δ is
-// for the least that V₀ can be by their mean v, scaled to [0, 1] and better when larger, missing values the worst:
+// is relative to the mean V₀ under the logging policy, which n rows that certified show with an error. So half of δ
+// is for the least that V₀ can be by their mean v, scaled to [0, 1] and better when larger, missing values the worst:
 //
 //	n kl(v, V₀) = log(2/δ), V₀ ≤ v
 //

@@ -401,7 +401,8 @@ var tens = func() (t [609]float64) {
 
 const lowest = 300
 
-// powers are, by the biased exponent of a number, floor(log₁₀) of the least such number, and the power of ten above it.
+// powers are, by the biased exponent of a number, floor(log₁₀) of the least such number, and the power of ten above
+// it.
 var powers = func() (t [2048]struct {
 	e    int
 	next float64

@@ -295,9 +295,9 @@ func (j *Judge) lists(p certify.PoolLog, s sample) (certify.PoolLog, sample, err
 const policyCheck = "the assumption, for this policy"
 
 // compared tests the assumption by what it says of the policy. Let A_i be what list i says by it, of mean v, and w_i
-// and R_i the list's joint weight, of mean 1, and reward. Where the assumption holds, Σ w_i (v − R_i) has mean 0, and
-// its terms with those of v, A_i − v + w_i (v − R_i), give its standard error over clusters. Few lists may have large
-// w_i, whose rewards then show too little of how much they vary: their part of the error is at least that of the
+// and R_i the list's joint weight, of mean 1, and reward. Where the assumption holds, Σ w_i (v − R_i) has mean 0,
+// and its terms with those of v, A_i − v + w_i (v − R_i), give its standard error over clusters. Few lists may have
+// large w_i, whose rewards then show too little of how much they vary: their part of the error is at least that of the
 // rewards of all lists, scaled to v, and half of the largest term is taken off. A sum above 0 by more than chance says
 // that the assumption flatters the policy, and needs fewer lists than the tests of package inspect, which know no
 // policy. ok is false of fewer than 100 clusters, or no assumption.

@@ -28,8 +28,8 @@ func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
 	return absent, err
 }
 
-// Codes are the columns of contexts of which a policy knows names, all of them numbers, such as postcodes that a setting
-// made names: in a later log they are the same.
+// Codes are the columns of contexts of which a policy knows names, all of them numbers, such as postcodes that a
+// setting made names: in a later log they are the same.
 func Codes(f *policyfile.File) (columns []string) {
 	codes, other := map[string]bool{}, map[string]bool{}
 	for _, c := range f.Components {
@@ -60,7 +60,8 @@ func Unread(f *policyfile.File, log *logs.Log) string {
 	return ""
 }
 
-// Unknown says how many names in a log's contexts a policy does not know, and of which columns it knows none; empty: none.
+// Unknown says how many names in a log's contexts a policy does not know, and of which columns it knows none; empty:
+// none.
 func Unknown(p *policyfile.Policy, log *logs.Log) string {
 	n := len(log.Names()) - p.Inputs().Knows(log.Names())
 	if n == 0 {

@@ -95,8 +95,8 @@ func (w *weights) add(v weights) {
 // farFromOne says that the weights, whose mean is 1 for true propensities and a policy
 // that the rows had no part in, and from 1/Γ to Γ for those known up to Γ, are far from it: by more than 5 standard
 // errors, and 5 %. Means over clusters count as one. Few rows have the largest weights, and those that have none know
-// nothing of the error: it is at least what π and π₀ of all actions say, or, where these are not known, what it is if
-// the weight that is missing is that of the rarest actions that the policy plays, as often as it plays them. An
+// nothing of the error: it is at least what π and π₀ of all actions say, or, where these are not known, what it is
+// if the weight that is missing is that of the rarest actions that the policy plays, as often as it plays them. An
 // action is as rare as the least propensity with which it was logged, or 1/n; where π is not known of all actions,
 // any may be as rare as the rarest that was logged.
 func (w *weights) farFromOne(gamma float64) string {

@@ -78,9 +78,9 @@ type Boosted struct {
 func (b Boosted) Layer() features.Layer { return features.Layer{Trees: b.Forest} }
 
 // Boost learns gradient boosted trees of one output, by Newton steps on histograms: in each round a tree is grown
-// whose leaves minimize Σ g_i v + ½ (h_i + λ) v² over the gradients and hessians of the logistic loss of y in [0, 1].
-// The gain of a split by a set of m members of a group is lowered by 2/π·max(0, m − 6)·Σg_i²/Σh_i: about what the best
-// order of members gains where the group has no effect.
+// whose leaves minimize Σ g_i v + ½ (h_i + λ) v² over the gradients and hessians of the logistic loss of y in [0,
+// 1]. The gain of a split by a set of m members of a group is lowered by 2/π·max(0, m − 6)·Σg_i²/Σh_i: about
+// what the best order of members gains where the group has no effect.
 // Results are the same for any number of threads.
 func Boost(ctx context.Context, x Rows, y []float64, o BoostOptions) (Boosted, error) {
 	return BoostByAction(ctx, x, make([]int32, x.Len()), 1, y, o)

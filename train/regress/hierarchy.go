@@ -112,7 +112,8 @@ const (
 //
 // MacKay (1992), "Bayesian interpolation". Effects of categories, of which few rows may tell, have exact moments, see
 // [effect.moments]. Rewards y are in [0, 1]. Of those that are not all 0 or 1 the log-likelihood
-// is divided by a dispersion φ, Wedderburn (1974): the less they vary the more they tell. With m_g the means of groups,
+// is divided by a dispersion φ, Wedderburn (1974): the less they vary the more they tell. With m_g the means of
+// groups,
 //
 //	φ = Σ(y_i − m_{g_i})² / Σm_{g_i}(1 − m_{g_i})
 func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
@@ -181,9 +182,9 @@ func (s Scales) far(from Scales) (most float64) {
 // update sets the scales of columns by the squares of their coefficients, and by their variances, each summed over
 // some groups. A stratum counts as having some coefficients more, of the size that is typical of its family.
 //
-// Where few rows tell of each coefficient, γ_j = 1 − Σ_jj/σ² is near 0, and MacKay's steps are too short to arrive. So a
-// step up of log σ is multiplied by Σγ_j/Σγ_j², which makes it that of Fisher's scoring. A step down is not: if so few
-// rows show no effect, there may be one.
+// Where few rows tell of each coefficient, γ_j = 1 − Σ_jj/σ² is near 0, and MacKay's steps are too short to
+// arrive. So a step up of log σ is multiplied by Σγ_j/Σγ_j², which makes it that of Fisher's scoring. A step down
+// is not: if so few rows show no effect, there may be one.
 func (h *Hierarchy) update(scales, squares, variances []float64, groups float64) {
 	type sums struct{ square, free, curved, logs, n float64 }
 	strata, families := map[int]sums{}, map[int]sums{}

@@ -78,8 +78,8 @@ func Multinomial[C ~int32 | ~uint8](ctx context.Context, x Design, class []C, k 
 	})
 }
 
-// Exclusive fits a softmax p_ia = exp(x_iᵀθ_a)/Σ_b exp(x_iᵀθ_b) over k actions, exactly one of which is right in each
-// row, to rewards y_i in [0, 1] of the actions g_i that were played, θ_aj ~ N(0, σ²_j):
+// Exclusive fits a softmax p_ia = exp(x_iᵀθ_a)/Σ_b exp(x_iᵀθ_b) over k actions, exactly one of which is right in
+// each row, to rewards y_i in [0, 1] of the actions g_i that were played, θ_aj ~ N(0, σ²_j):
 //
 //	minimize −Σ_i (y_i log p_i,g_i + (1 − y_i) log(1 − p_i,g_i)) + ½ Σ_a Σ_j θ_aj²/σ²_j
 //

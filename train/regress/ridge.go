@@ -54,8 +54,8 @@ func (m *Moments) Add(other *Moments) {
 	}
 }
 
-// Solve returns θ [k×d], θ_a = argmin Σ ω (y_a − xᵀθ)² + Σ_j λ_j θ_j². Penalties are one for each feature, or
-// one for all, above 0.
+// Solve returns θ [k×d], θ_a = argmin Σ ω (y_a − xᵀθ)² + Σ_j λ_j θ_j². Penalties are one for each
+// feature, or one for all, above 0.
 func (m *Moments) Solve(penalties []float64) ([]float64, error) {
 	d := m.Gram.SymmetricDim()
 	if n := len(penalties); n != 1 && n != d {
@@ -80,7 +80,8 @@ func (m *Moments) Solve(penalties []float64) ([]float64, error) {
 	return theta, nil
 }
 
-// Ridge fits k outputs y [n×k] by ridge regression: θ [k×d] of the least Σ_i ω_i (y_ia − x_iᵀθ_a)² + Σ_j λ_j θ_aj².
+// Ridge fits k outputs y [n×k] by ridge regression: θ [k×d] of the least Σ_i ω_i (y_ia − x_iᵀθ_a)² + Σ_j
+// λ_j θ_aj².
 func Ridge(x Matrix, y []float64, k int, w, penalties []float64) ([]float64, error) {
 	n, d := x.Len(), x.Dim()
 	if d == 0 || k < 0 || len(y) != n*k || w != nil && len(w) != n {

@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Waves are pairs of columns cos(fᵀx) and sin(fᵀx), f ~ N(0, diag 1/ℓ²), whose coefficients are alike. So a regression
-// on them is one by a gaussian process whose curves bend within a length ℓ of each input. Rahimi and Recht (2007),
-// "Random features for large-scale kernel machines".
+// Waves are pairs of columns cos(fᵀx) and sin(fᵀx), f ~ N(0, diag 1/ℓ²), whose coefficients are alike. So a
+// regression on them is one by a gaussian process whose curves bend within a length ℓ of each input. Rahimi and Recht
+// (2007), "Random features for large-scale kernel machines".
 type Waves struct {
 	Stratum []int     // of each input, from 0 on: those of one have the same length
 	Lengths []float64 // ℓ by stratum
@@ -105,8 +105,8 @@ func (w *Waves) Tune(steps int, samples ...Sample) error {
 }
 
 // slope is the gradient of −2 log of the likelihood by the logarithms of lengths and the penalty. With columns h,
-// A = hᵀh + Λ, μ = A⁻¹hᵀy and r = y − hμ that is, up to a constant, log|A| − log|Λ| + yᵀr/noise, whose derivative by h
-// is 2 hA⁻¹ − 2 rμᵀ/noise.
+// A = hᵀh + Λ, μ = A⁻¹hᵀy and r = y − hμ that is, up to a constant, log|A| − log|Λ| + yᵀr/noise, whose
+// derivative by h is 2 hA⁻¹ − 2 rμᵀ/noise.
 func (w *Waves) slope(x *mat.Dense, y []float64, noise float64) ([]float64, error) {
 	f := w.Frequencies(tunedWaves)
 	h := Columns(x, f)

@@ -169,7 +169,8 @@ func BenchFigure(r bench.Result) figure.Figure {
 	return f
 }
 
-// ends returns √(MSE ∓ 2 standard errors). The lower end is at least half of √MSE, which a logarithmic axis can show.
+// ends returns √(MSE ∓ 2 standard errors). The lower end is at least half of √MSE, which a logarithmic axis can
+// show.
 func ends(c bench.Cell) (low, high float64) {
 	m := c.MSE
 	return math.Sqrt(max(m.Value-2*m.SE, m.Value/4)), math.Sqrt(m.Value + 2*m.SE)
