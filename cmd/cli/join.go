@@ -205,13 +205,17 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	for _, o := range s.Outcomes {
 		fmt.Fprintf(w, "%8d of them have %s\n", o.Rows, o.Column)
 	}
+	zones := ""
+	if s.Late > s.Decisions-s.Young-s.Missing { // more than count
+		zones = ": compare clocks and time zones (a time without a zone is UTC's)"
+	}
 	for _, c := range []struct {
 		n    int
 		what string
 	}{
 		{s.Others, "of other policies or catalogues left out"},
 		{s.Young, fmt.Sprintf("younger than %v left out", f.mature)},
-		{s.Late, fmt.Sprintf("rewards came more than %v after their decision, and do not count", f.mature)},
+		{s.Late, fmt.Sprintf("rewards came more than %v after their decision, and do not count%s", f.mature, zones)},
 		{s.Early, "rewards came before their decision: compare clocks and time zones"},
 		{s.Orphans, "rewards of no decision"},
 		{s.Left, "duplicates left out, the " + f.duplicates + " taken"},

@@ -169,8 +169,8 @@ func (l *log) meanWeight() {
 			}
 		}
 		if flip := flipped(); math.Abs(z) > 6 && math.Abs(flip.against(1)) < q && math.Abs(flip.value-1) < 0.2 {
-			f.Severity, f.Means, f.Do = Unusable, "1 − p fits and p does not: the column looks inverted", "log "+
-				"the probability of the action shown"
+			f.Severity, f.Means, f.Do = Unusable, "1 − p fits and p does not: the column looks inverted, or is "+
+				"that of another policy", "log the probability that the action shown had when it was drawn"
 		}
 	}
 	l.add(f)
