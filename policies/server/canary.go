@@ -14,8 +14,8 @@ import (
 //
 //	π(x) = (1 − s) π_a(x) + s π_b(x),  ε = (1 − s) ε_a + s ε_b
 //
-// The file has the components of both, with the weights w (1 − s)(1 − ε_a)/(1 − ε) and w s (1 − ε_b)/(1 −
-// ε). Its propensities are those of the mixture, so you can learn from its log as from any other. It has no
+// The file has the components of both, with the weights w (1 − s)(1 − ε_a)/(1 − ε) and w s (1 − ε_b)/(1 − ε).
+// Its propensities are those of the mixture, so you can learn from its log as from any other. It has no
 // certificate.
 //
 // It is an error if share is not in (0, 1), if both policies are one, or if they differ in actions, rewards, columns or

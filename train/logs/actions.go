@@ -101,8 +101,9 @@ func (b *builder) distribution(names []string) error {
 	sum, err := Distribution(r.props, names, Rounding)
 	if err != nil {
 		hint := ""
-		if i := slices.IndexFunc(b.columns, func(c *column) bool { return c.role == roleEach }); i >= 0 {
-			hint = "; a context called " + b.columns[i].name + " is read by setting columns x_NAME=" + b.columns[i].name
+		outside := func(p float64) bool { return !(p >= 0 && p <= 1+1e-9) }
+		if i := slices.IndexFunc(r.props, outside); i >= 0 && i < len(names) && b.byName["p_"+names[i]] != nil {
+			hint = fmt.Sprintf("; a context called p_%s is read by setting columns x_p_%s=p_%s", names[i], names[i], names[i])
 		}
 		return bad("propensities", "%v%s", err, hint)
 	}

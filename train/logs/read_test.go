@@ -248,7 +248,7 @@ func TestOpen_SaysWhatIsWrongAndWhere(t *testing.T) {
 		{"disagreement in a set", "l.jsonl", `{"action":"a","reward":1,"offered":["a","b"],"propensities":[0.5,0.5],"propensity":0.6}` + "\n", "row 1, column propensity: 0.6, but 0.5"},
 		{"never in a set", "l.jsonl", `{"action":"a","reward":1,"offered":["a","b"],"propensities":[0,1]}` + "\n", "that of the logged action a is 0"},
 		{"cost as context", "l.csv", "action,reward,propensity,cost\na,1,0.5,3\n", "is read by setting columns x_cost=cost"},
-		{"p_ as context", "l.csv", "action,reward,propensity,p_x\na,1,0.5,3\nb,1,.5,4\n", "is read by setting columns x_NAME=p_x"},
+		{"p_ as context", "l.csv", "action,reward,propensity,p_x\na,1,0.5,3\nb,1,.5,4\n", "is read by setting columns x_p_x=p_x"},
 		{"percent", "l.csv", "action,reward,propensity\na,1,33.3%\n", "by setting propensity-form percent"},
 		{"empty reward", "l.csv", "action,reward,propensity\na,,.5\n", "by setting reward-map =0"},
 		{"set and p_", "l.csv", "action,reward,offered,p_a,p_b\na,1,\"[\"\"a\"\",\"\"b\"\"]\",0.5,0.5\n", "exactly one of them may be there"},
