@@ -272,15 +272,16 @@ func (f *joinFlags) options() (join.Options, error) {
 		}
 		o.Missing = &v
 	}
+	var played *policyfile.Policy
 	if o.Policy = f.policy; f.policy != "" && strings.Trim(f.policy, "0123456789abcdef") != "" {
 		p, err := policyfile.Load(f.policy)
 		if err != nil {
 			return o, fmt.Errorf("--policy: %w", err)
 		}
-		o.Policy = p.Hash()
+		o.Policy, played = p.Hash(), p
 	}
 	if o.Catalogue = f.catalogue; strings.Trim(f.catalogue, "0123456789abcdef") != "" {
-		c, _, err := readCatalogue(f.catalogue)
+		c, _, err := readCatalogue(f.catalogue, played)
 		if err != nil {
 			return o, fmt.Errorf("--catalogue: %w", err)
 		}

@@ -236,7 +236,7 @@ func (f *serveFlags) read(path string) error {
 		}
 	}
 	if f.items != "" {
-		c, items, wrong := readServed(f.items)
+		c, items, wrong := readServed(f.items, f.played.policy, f.played.canary)
 		if wrong != nil {
 			return errors.Join(err, fmt.Errorf("--catalogue: %w", wrong))
 		}
@@ -254,23 +254,30 @@ func (f *serveFlags) files(path string) []os.FileInfo {
 const maxCatalogue = 4 << 30
 
 // readServed reads a catalogue from a regular file alone: a pipe would keep the server waiting.
-func readServed(path string) (*policyfile.Catalogue, *logs.Catalogue, error) {
+func readServed(path string, of ...*policyfile.Policy) (*policyfile.Catalogue, *logs.Catalogue, error) {
 	if f, _, err := wholefile.Open(path, maxCatalogue); err != nil {
 		return nil, nil, err
 	} else if err := f.Close(); err != nil {
 		return nil, nil, err
 	}
-	return readCatalogue(path)
+	return readCatalogue(path, of...)
 }
 
-// readCatalogue reads a catalogue as policy files and served logs know it, by its hash.
-func readCatalogue(path string) (*policyfile.Catalogue, *logs.Catalogue, error) {
-	of, err := logs.ReadCatalogue(path)
+// readCatalogue reads a catalogue as policy files and served logs know it, by its hash. Columns that policies know codes
+// of are names.
+func readCatalogue(path string, of ...*policyfile.Policy) (*policyfile.Catalogue, *logs.Catalogue, error) {
+	var codes []string
+	for _, p := range of {
+		if p != nil {
+			codes = append(codes, provenance.Codes(p.File())...)
+		}
+	}
+	items, err := logs.ReadCatalogue(path, codes...)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := of.Served()
-	return c, of, err
+	c, err := items.Served()
+	return c, items, err
 }
 
 // policy returns the policy to serve: that of the file, or its mixture with the canary, with the catalogue. It writes a

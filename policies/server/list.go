@@ -1,12 +1,13 @@
 package server
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sort"
 	"strconv"
-	"strings"
 
 	"opl/policies/policyfile"
 	"opl/policies/propensity"
@@ -35,9 +36,9 @@ func (s *Server) list(k *work, p *policyfile.Policy, pi, scores []float64) error
 	if q.slots > len(pi) {
 		return fmt.Errorf("slots: %d, of %d actions", q.slots, len(pi))
 	}
-	for at, name := range p.Inputs().Names {
-		if strings.HasPrefix(name, "slot=") && at < len(q.filled) && q.filled[at] {
-			return fmt.Errorf("context.%s: the slots of a list say where it is: leave it out of the context", name)
+	for _, member := range []string{`{"slot":`, `,"slot":`, `{"slot=`, `,"slot=`} { // of an object that is flat
+		if bytes.Contains(q.context, []byte(member)) {
+			return errors.New("context.slot: the slots of a list say where it is: leave it out of the context")
 		}
 	}
 	k.places, k.shown.Slots, k.shown.Propensities = k.places[:0], k.shown.Slots[:0], k.shown.Propensities[:0]

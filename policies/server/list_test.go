@@ -131,9 +131,19 @@ func testLists(t *testing.T, reads bool, parts int) {
 			t.Errorf("%s: %d %s, want %s", body, w.Code, w.Body, wrong)
 		}
 	}
-	own := `{"context":{"f0":1,"slot":"1"},"slots":2}`
-	if w := do(s, "POST", "/decide", own); reads && (w.Code != 400 || !strings.Contains(w.Body.String(), "context.slot=1: ")) {
-		t.Errorf("%s: %d %s", own, w.Code, w.Body)
+	for _, own := range []string{`"slot":"1"`, `"slot":1`, `"slot":"top"`, `"slot=1":1`} {
+		own = `{"context":{"f0":1,` + own + `},"slots":2}`
+		if w := do(s, "POST", "/decide", own); w.Code != 400 || !strings.Contains(w.Body.String(), "context.slot") {
+			t.Errorf("%s: %d %s", own, w.Code, w.Body)
+		}
+	}
+	// of the context alone, wherever it stands
+	action := `"actions":[{"id":"a","price":1,"size":2},{"id":"b","price":2,"size":1}],"slots":2`
+	other, _ := testServer(t, p, Config{})
+	for _, ok := range []string{`{"context":{"f0":1,"note":",\"slot\":"},` + action + "}", `{` + action + `,"context":{"f0":1}}`} {
+		if w := do(other, "POST", "/decide", ok); w.Code != 200 {
+			t.Errorf("%s: %d %s", ok, w.Code, w.Body)
+		}
 	}
 	// who asks again gets the same list
 	again := `{"context":{"f0":0.3},"decision_id":"mine","slots":3}`

@@ -169,6 +169,7 @@ type memory struct {
 	reject map[int]string
 
 	multi            []uint64 // of dsjson: the actions of the first row, of a file before; nil: those of this one
+	names            []string // and what they are called; nil: by their numbers
 	varied, untagged bool     // of dsjson: the actions are not those of the first row; some have no id
 	lists            bool     // of dsjson: rows are lists
 }

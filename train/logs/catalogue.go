@@ -132,16 +132,18 @@ func amongIt(path, among string, o *Options) error {
 	if among == "" {
 		return nil
 	}
-	c, err := ReadCatalogue(o.Catalogue) // as a server reads it
-	if err != nil {
-		return err
+	var served *policyfile.Catalogue
+	for _, codes := range [][]string{o.categories(), nil} { // as a policy that was served knows it
+		c, err := ReadCatalogue(o.Catalogue, codes...)
+		if err != nil {
+			return err
+		}
+		if served, err = c.Served(); err != nil || served.Hash == among {
+			return err
+		}
 	}
-	served, err := c.Served()
-	if err == nil && served.Hash != among {
-		err = fmt.Errorf("%s: its decisions were among the catalogue %.12s, %s is %.12s: give the one that was served",
-			path, among, o.Catalogue, served.Hash)
-	}
-	return err
+	return fmt.Errorf("%s: its decisions were among the catalogue %.12s, %s is %.12s: give the one that was served; "+
+		"columns of codes that the policy served knew as names are read so by setting categories", path, among, o.Catalogue, served.Hash)
 }
 
 // Served returns the catalogue with the hash that policy files and served logs know it by.

@@ -1,8 +1,12 @@
 package logs
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -19,10 +23,10 @@ import (
 //	pdrop                              the row's weight is 1/(1 − pdrop), 1 without it
 //	EventId, Timestamp                 decision_id and timestamp
 //
-// Within c, names that begin with "_" are left out. _multi are the actions, numbered from 1.
-// As long as they are those of the first row in every row, whatever their order, they are
-// actions 1 to K of the first row, and their features tell nothing more. Once they are not,
-// rows offer sets of actions with features: their ids are _tag where every action of the log
+// Within c, names that begin with "_" are left out. _multi are the actions. As long as they are those of the first row
+// in every row, whatever their order, they are called by _tag, or by their features where not every one has a tag of
+// its own, so that another log may have them in another order; without _multi, or features, they are numbers from 1.
+// Once they are not, rows offer sets of actions with features: their ids are _tag where every action of the log
 // has one that differs from the others' of its row, and else they are called by their place
 // in _multi. _a and _p may stand for a and p. Lines without a label (of rewards that came
 // late, and those with _skipLearn) are counted and left out. Decisions that take several
@@ -30,8 +34,10 @@ import (
 type dsjson struct {
 	*jsonl
 	multi []uint64 // hashes of the first row's actions
+	names []string // and what they are called; nil: by their numbers
 	known bool     // they are
 	place []int    // this row's actions among them
+	texts [][]byte // of the first row's actions, while it is read
 
 	// of a list: what its actions' _slot_id are, −1: none; and by slot what it may show, its name and what came of it
 	slotOf  []int
@@ -47,7 +53,7 @@ func newDSJSON(l *lines, b *builder) (reader, error) {
 	b.base, b.lightly = 1, true
 	r := &dsjson{jsonl: &jsonl{table: newTable(l, b), decoder: newDecoder()}}
 	r.preset, r.decoder.hide = "dsjson", true
-	r.multi, r.known = b.memory.multi, b.memory.multi != nil
+	r.multi, r.names, r.known = b.memory.multi, b.memory.names, b.memory.multi != nil
 	return r, nil
 }
 
@@ -94,6 +100,15 @@ func (r *dsjson) next(b *builder) error {
 	row.hasAction = true
 	if sets {
 		row.action = append(row.action[:0], b.offers.name(taken-1)...)
+		return nil
+	}
+	if len(r.place) > 0 && r.names != nil {
+		if b.unlisted() {
+			b.propsOf, b.added, b.listed = slices.Clone(r.names), 0, false
+			b.extend()
+		}
+		row.listed = false
+		row.action = append(row.action[:0], r.names[r.number(taken-1)-1]...)
 		return nil
 	}
 	b.actionsMin = max(b.actionsMin, k)
@@ -242,7 +257,7 @@ func (r *dsjson) actions(b *builder) error {
 		return r.set(b, column)
 	}
 	if !r.known {
-		r.multi = r.multi[:0]
+		r.multi, r.texts = r.multi[:0], r.texts[:0]
 	}
 	err := d.list(column, func(i int) error {
 		v, err := d.ReadValue()
@@ -255,10 +270,12 @@ func (r *dsjson) actions(b *builder) error {
 		}
 		h := xxhash.Sum64(v)
 		if !r.known {
-			r.multi = append(r.multi, h)
+			r.multi, r.texts = append(r.multi, h), append(r.texts, v)
 		}
-		if i >= len(r.multi) || r.multi[i] != h {
-			i = slices.Index(r.multi, h)
+		if i >= len(r.multi) || r.multi[i] != h || slices.Contains(r.place, i) {
+			for i = len(r.multi) - 1; i >= 0 && (r.multi[i] != h || slices.Contains(r.place, i)); {
+				i--
+			}
 		}
 		r.place = append(r.place, i)
 		return nil
@@ -272,8 +289,84 @@ func (r *dsjson) actions(b *builder) error {
 		b.memory.varied = true
 		return errAgain
 	}
-	r.known, b.memory.multi = true, r.multi
+	if !r.known {
+		r.names = actionNames(r.texts)
+	}
+	r.known, b.memory.multi, b.memory.names = true, r.multi, r.names
 	return nil
+}
+
+// mostNamed is how many bytes an action that is called by its features is called by: longer names end in a hash.
+const mostNamed = 100
+
+// actionNames calls actions, canonical JSON, by their tags if each has one of its own, and else by their features, or
+// a hash of them where names are long or two alike. Of equal actions the second is called by what they are and #2. nil:
+// no action has a feature.
+func actionNames(texts [][]byte) (names []string) {
+	tags, told := make([]string, len(texts)), false
+	for i, text := range texts {
+		var of struct {
+			Tag string `json:"_tag"`
+		}
+		if json.Unmarshal(text, &of) == nil {
+			tags[i] = of.Tag
+		}
+		told = told || string(text) != "{}"
+	}
+	if _, twice := distinct.Twice(tags); !twice && !slices.Contains(tags, "") {
+		return tags
+	}
+	if !told {
+		return nil
+	}
+	names = make([]string, len(texts))
+	same, of := map[string]int{}, map[string]string{} // by text; and a text by name, "": several have it
+	for i, text := range texts {
+		names[i] = described(text)
+		if had, ok := of[names[i]]; !ok {
+			of[names[i]] = string(text)
+		} else if had != string(text) {
+			of[names[i]] = ""
+		}
+	}
+	for i, text := range texts {
+		name := names[i]
+		if len(name) > mostNamed || of[name] == "" || strings.ContainsAny(name, "#~") {
+			end := fmt.Sprintf("~%08x", uint32(xxhash.Sum64(text)))
+			name = strings.ToValidUTF8(name[:min(len(name), mostNamed-len(end))], "") + end
+		}
+		if same[string(text)]++; same[string(text)] > 1 {
+			name += "#" + strconv.Itoa(same[string(text)])
+		}
+		names[i] = name
+	}
+	return names
+}
+
+// described flattens canonical JSON to the names and values in it.
+func described(text []byte) string {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return string(text)
+	}
+	var all []string
+	var add func(path string, v any)
+	add = func(path string, v any) {
+		if of, is := v.(map[string]any); is && len(of) > 0 {
+			for _, name := range slices.Sorted(maps.Keys(of)) {
+				add(strings.TrimPrefix(path+"."+name, "."), of[name])
+			}
+			return
+		}
+		value, is := v.(string)
+		if !is {
+			of, _ := json.Marshal(v) // of what JSON gave
+			value = string(of)
+		}
+		all = append(all, strings.TrimPrefix(path+"="+value, "="))
+	}
+	add("", v)
+	return strings.Join(all, ",")
 }
 
 // set reads _multi as what the row offers.

@@ -326,10 +326,17 @@ func (b *builder) addSlot() error {
 	return nil
 }
 
-// placeSlot adds the slot to the context, if it is not there.
+// placeSlot adds the slot to the context, if it is not there, and refuses another value that is called slot.
 func (b *builder) placeSlot(slot int32) error {
 	b.into = &b.contexts
 	name := fmt.Appendf(nil, "slot=%d", slot)
+	for _, id := range b.contexts.ids {
+		had := b.contexts.names[id]
+		if column, _, _ := strings.Cut(had, "="); column == "slot" && had != string(name) {
+			return bad("slots", "the context of slot %d has a value %s, and lists call their slots so: give it another name",
+				slot, quote([]byte(had)))
+		}
+	}
 	if id, known := b.contexts.vocabulary.places[string(name)]; known && b.contexts.stamp[id] == b.contexts.at {
 		return nil
 	}

@@ -104,7 +104,7 @@ var rowWriters = map[string]func(out io.Writer, d *Decision){
 			if a > 0 {
 				fmt.Fprint(out, ",")
 			}
-			fmt.Fprintf(out, `{"id":%d}`, a)
+			fmt.Fprintf(out, `{"id":"%02d"}`, a)
 		}
 		fmt.Fprintln(out, "]}}")
 	},

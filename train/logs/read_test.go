@@ -337,7 +337,7 @@ func TestOpen_ReadsWhatIsOddAndNotesIt(t *testing.T) {
 		{"vw", "l.vw", "1 2:-1:0.4 3 'first |user age:2 male |:0.5 x x:3 |\n3:0:0.5 'second|\n", Options{}, "1 2 3", "user^age:2 user^male:1 x:2", ""},
 		{"dsjson", "l.dsjson", `{"_label_cost":-1,"_label_probability":0.7,"_label_Action":2,"_labelIndex":1,"EventId":"e","Timestamp":"2020-01-02T03:04:05.6Z","a":[2,1],"p":[0.7,0.3],"c":{"u":{"age":3,"_x":1},"_multi":[{"b":1},{"b":2}]},"pdrop":0.5}` + "\n" +
 			`{"EventId":"late","RewardValue":1}` + "\n" +
-			`{"_label_cost":0,"_label_probability":0.7,"_labelIndex":0,"EventId":"e","Timestamp":"2020-01-02T03:04:05.6Z","a":[1,2],"p":[0.7,0.3],"c":{"u":{"age":3,"_x":1},"_multi":[{"b":2},{"b":1}]},"pdrop":0.5}`, Options{}, "1 2", "u.age:3", "left out"},
+			`{"_label_cost":0,"_label_probability":0.7,"_labelIndex":0,"EventId":"e","Timestamp":"2020-01-02T03:04:05.6Z","a":[1,2],"p":[0.7,0.3],"c":{"u":{"age":3,"_x":1},"_multi":[{"b":2},{"b":1}]},"pdrop":0.5}`, Options{}, "b=1 b=2", "u.age:3", "left out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := mustOpen(t, write(t, c.file, c.text), c.o)

@@ -212,6 +212,7 @@ func (r *dsjson) outcomes() error {
 	r.results = r.results[:0]
 	return d.list("_outcomes", func(int) error {
 		var o slotOutcome
+		drawn := false
 		err := d.object("_outcomes", func(name []byte) (err error) {
 			switch string(name) {
 			case "_id":
@@ -230,7 +231,7 @@ func (r *dsjson) outcomes() error {
 			case "_p":
 				return d.list("_p", func(i int) error {
 					p, err := d.number("_p")
-					if i == 0 {
+					if drawn = true; i == 0 {
 						o.first = p
 					}
 					return err
@@ -240,6 +241,9 @@ func (r *dsjson) outcomes() error {
 			}
 			return err
 		})
+		if err == nil && o.has && len(o.actions) > 0 && !drawn {
+			err = bad("_p", "missing in slot %d: the probability of what it showed comes first", len(r.results)+1)
+		}
 		r.results = append(r.results, o)
 		return err
 	})

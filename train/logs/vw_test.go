@@ -1,6 +1,8 @@
 package logs
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +73,49 @@ func TestVW_ReadsLinesOfActionsAsSets(t *testing.T) {
 	}
 }
 
+// Actions of _multi are called by what they are, so that another log may have them in another order, and one that was
+// never taken is known. Where not every one has a tag of its own their features are their name, long ones with a hash,
+// and equal ones are counted.
+func TestDSJSON_CallsActionsByWhatTheyAre(t *testing.T) {
+	line := func(a int, multi string) string {
+		return fmt.Sprintf(`{"_label_cost":-1,"_label_probability":0.75,"_labelIndex":%d,"c":{"u":1,"_multi":[%s]}}`, a, multi) + "\n"
+	}
+	long := strings.Repeat("é", 60)
+	for _, c := range []struct {
+		multi, reversed string
+		want            []string
+	}{
+		{`{"f":1,"_tag":"B"},{"f":1,"_tag":"A"}`, `{"_tag":"A","f":1},{"f":1,"_tag":"B"}`, []string{"A", "B"}},
+		{`{"i":{"n":"x","v":2}},{}`, `{},{"i":{"v":2.0,"n":"x"}}`, []string{"i.n=x,i.v=2", "{}"}},
+		{`{"f":1,"_tag":"A"},{"f":2,"_tag":"A"}`, `{"f":2,"_tag":"A"},{"f":1,"_tag":"A"}`, []string{"_tag=A,f=1", "_tag=A,f=2"}},
+		{`{"f":1},{"f":2},{"f":2}`, `{"f":2},{"f":2},{"f":1}`, []string{"f=1", "f=2", "f=2#2"}},
+		{`{"a":"1,b=2"},{"a":"1","b":"2"}`, "", []string{"a=1,b=2~2a0a38a1", "a=1,b=2~ee0f7127"}},
+		{`{"a":"` + long + `"},{"a":"` + long + `é"}`, "", []string{"a=" + long[:88] + "~45f08c57", "a=" + long[:88] + "~928319f6"}},
+		{`{"f":1},{"f":1},{"f":"1#2"}`, "", []string{"f=1", "f=1#2", "f=1#2~42209263"}},
+		{`{},{}`, "", []string{"1", "2"}},
+	} {
+		l := mustOpen(t, write(t, "l.dsjson", line(0, c.multi)+line(0, c.multi)), Options{})
+		if !slices.Equal(l.Actions, c.want) {
+			t.Errorf("%s: %q, want %q", c.multi, l.Actions, c.want)
+		}
+		if c.reversed == "" {
+			continue
+		}
+		other := mustOpen(t, write(t, "r.dsjson", line(len(c.want)-1, c.reversed)), Options{})
+		if !slices.Equal(other.Actions, c.want) || other.Action[0] != l.Action[0] {
+			t.Errorf("%s: %q, action %d, want %d", c.reversed, other.Actions, other.Action[0], l.Action[0])
+		}
+	}
+	// Setting actions may list more, and must list these.
+	name := write(t, "l.dsjson", line(0, `{"f":1},{"f":2}`))
+	if l := mustOpen(t, name, Options{Actions: []string{"f=3", "f=2", "f=1"}}); l.Action[0] != 2 {
+		t.Errorf("action %d", l.Action[0])
+	}
+	if _, err := Open(context.Background(), name, Options{Actions: []string{"1", "2"}}); err == nil || !strings.Contains(err.Error(), "f=1") {
+		t.Errorf("a policy of numbers reads actions with features: %v", err)
+	}
+}
+
 // _multi that varies makes sets, with ids if all actions have a tag of their own.
 func TestDSJSON_ReadsVaryingActionsAsSets(t *testing.T) {
 	const one = `{"_label_cost":-1,"_label_probability":0.75,"_label_Action":2,"_labelIndex":1,"a":[2,1],"p":[0.75,0.25],"c":{"u":{"age":3},"_multi":[{"_tag":"x","i":{"b":1}},{"_tag":"y","i":{"b":2},"k":"v","_z":{"q":1}}]}}` + "\n"
@@ -91,7 +136,7 @@ func TestDSJSON_ReadsVaryingActionsAsSets(t *testing.T) {
 			t.Fatalf("%q %s %v", l.Actions, offersOf(l, 1), err)
 		}
 	}
-	// As long as they do not vary, actions are numbers.
+	// As long as they do not vary, they are a list.
 	if l := mustOpen(t, write(t, "l.dsjson", one+one), Options{}); l.Choices != nil || l.K() != 2 {
 		t.Errorf("%q", l.Actions)
 	}

@@ -28,21 +28,36 @@ func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
 	return absent, err
 }
 
-// Codes are the columns of contexts of which a policy knows names, all of them numbers, such as postcodes that a
-// setting made names: in a later log they are the same.
+// Codes are the columns of which a policy knows names, some of them numbers, such as postcodes that a setting made
+// names, and no numbers: in a later log they are names, too. Columns of what actions are described by are called z_NAME,
+// as in a catalogue, and NAME, as in rows.
 func Codes(f *policyfile.File) (columns []string) {
-	codes, other := map[string]bool{}, map[string]bool{}
-	for _, c := range f.Components {
-		for _, name := range c.Encoder.Names {
-			column, value, ok := strings.Cut(name, "=")
-			if _, err := strconv.ParseFloat(value, 64); ok && err == nil {
-				codes[column] = true
-			} else {
-				other[column] = true
+	const named, numbered = 1, 2
+	contexts, items := map[string]int{}, map[string]int{} // by column
+	tell := func(of map[string]int, names []string) {
+		for _, name := range names {
+			column, value, is := strings.Cut(name, "=")
+			if !is {
+				of[column] |= numbered
+			} else if _, err := strconv.ParseFloat(value, 64); err == nil {
+				of[column] |= named
 			}
 		}
 	}
-	maps.DeleteFunc(codes, func(column string, _ bool) bool { return other[column] })
+	for _, c := range f.Components {
+		if tell(contexts, c.Encoder.Names); c.Items != nil {
+			tell(items, c.Items.Encoder.Names)
+		}
+	}
+	codes := map[string]bool{}
+	for column, is := range contexts {
+		codes[column] = codes[column] || is|items[column] == named
+	}
+	for column, is := range items {
+		codes[column] = codes[column] || is|contexts[column] == named
+		codes["z_"+column] = is == named
+	}
+	maps.DeleteFunc(codes, func(_ string, are bool) bool { return !are })
 	return slices.Sorted(maps.Keys(codes))
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"opl/policies/features"
+	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
@@ -111,5 +112,17 @@ func TestStrange_NamesColumnsWithoutAKnownName(t *testing.T) {
 	names := strings.Fields("age premium=true premium=false city=Rome city=Lima week=7")
 	if got := provenance.Strange(reads, names); !slices.Equal(got, []string{"premium"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// Columns of which a policy knows names, some of them numbers, are codes; of one that it reads numbers in, too, nothing
+// is known, and of what actions are described by both ways to call a column.
+func TestCodes_AreNumbersThatAPolicyKnowsAsNames(t *testing.T) {
+	f := &policyfile.File{Components: []policyfile.Component{{
+		Encoder: &features.Encoder{Names: []string{"x_zip=53111", "x_zip=none", "age", "age=7", "city=Bonn", "shelf", "n=1"}},
+		Items:   &features.Items{Encoder: &features.Encoder{Names: []string{"shelf=1", "kind=2", "kind=3", "price", "n"}}},
+	}, {Encoder: &features.Encoder{Names: []string{"hour=1"}}}}}
+	if got, want := provenance.Codes(f), []string{"hour", "kind", "x_zip", "z_kind", "z_shelf"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
