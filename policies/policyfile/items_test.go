@@ -413,6 +413,12 @@ func TestWithCatalogue_ServesOtherActionsUnderTheSameHash(t *testing.T) {
 		{[]string{"a", ""}, func(a int) []features.Value { return of[a].Features }, "empty"},
 		{names, func(a int) []features.Value { return of[a].Features[1:] }, "no column v0, which the policy reads"},
 		{names, func(a int) []features.Value { return of[a].Features[:3] }, "no column brand"},
+		{names, func(a int) []features.Value {
+			return append(slices.Clone(of[a].Features[:3]), features.Value{Name: "brand", Number: 7})
+		}, "numbers in column brand, where the policy knows names"},
+		{names, func(a int) []features.Value {
+			return append(slices.Clone(of[a].Features[1:]), features.Value{Name: "v0=x", Number: 1})
+		}, "names in column v0, where the policy reads numbers"},
 	} {
 		c, err := policyfile.NewCatalogue(bad.names, bad.values)
 		if err == nil {

@@ -63,18 +63,25 @@ func (p *Policy) WithCatalogue(c *Catalogue, actions []string) (*Policy, error) 
 	return &w, nil
 }
 
-// fits reports names that a policy reads and no column has: of a category, its column.
+// fits reports names that a policy reads and no column has: of a category, its column, which must have names.
 func (c *Catalogue) fits(e *features.Encoder) error {
-	has := map[string]bool{}
+	has, names := map[string]bool{}, map[string]bool{}
 	for i := range c.Columns {
 		has[c.Columns[i].Name] = true
 		if col, _, ok := strings.Cut(c.Columns[i].Name, "="); ok {
-			has[col] = true
+			names[col] = true
 		}
 	}
 	for _, name := range e.Names {
 		col, _, category := strings.Cut(name, "=")
-		if !has[name] && !(category && has[col]) {
+		switch {
+		case has[name] || category && names[col]:
+		case category && has[col] && !slices.Contains(e.Names, col):
+			return fmt.Errorf("the catalogue has numbers in column %s, where the policy knows names: read them as names", col)
+		case category && has[col]:
+		case !category && names[col]:
+			return fmt.Errorf("the catalogue has names in column %s, where the policy reads numbers", col)
+		default:
 			return fmt.Errorf("the catalogue has no column %s, which the policy reads", col)
 		}
 	}

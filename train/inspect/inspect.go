@@ -288,6 +288,7 @@ func within(in *logs.Log, gamma float64, on *summary) *log {
 		}
 		l.reading()
 		l.repeatIDs()
+		l.offeredAgain()
 		if l.Propensity != nil {
 			l.least = l.evenly()
 		}

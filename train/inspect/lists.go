@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -73,6 +74,33 @@ func (l *log) lists() {
 	assumed := certify.Assumption(l.Lists.Assume)
 	l.assumption(starts, certify.Cascade, assumed == certify.Cascade || assumed == certify.Independence, true)
 	l.assumption(starts, certify.Independence, assumed == certify.Independence, false)
+}
+
+// offeredAgain doubts lists whose slots offer what stands above them where none shows it again.
+func (l *log) offeredAgain() {
+	if l.Lists == nil || l.merged || !l.Sets() || l.ByPlace() {
+		return
+	}
+	again, left, starts := 0, mostOptions, l.Lists.Starts()
+	for list, first := range starts[:len(starts)-1] {
+		for i := first + 1; i < starts[list+1] && left > 0; i++ {
+			above := l.Action[first:i]
+			if slices.Contains(above, l.Action[i]) { // they may
+				return
+			}
+			left -= l.Options(i)
+			for j := range l.Options(i) {
+				if a, _ := l.Option(i, j); slices.Contains(above, a) {
+					again++
+					break
+				}
+			}
+		}
+	}
+	f := Finding{Check: "what slots offer", Measured: fmt.Sprintf("%d slots offer what stands above them, and no list shows "+
+		"an action twice", again)}
+	l.judge(f, again > 0, Doubtful, "policies are valued as if they could show an action twice",
+		"leave out of what a slot offers what stands above it, or write a list as one row, with slots")
 }
 
 // lengths tests whether where a list ends depends on its rewards: of lists that are shorter than others the last slot

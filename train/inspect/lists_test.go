@@ -154,3 +154,31 @@ func TestLists_EndAndComeAgainAsRowsDo(t *testing.T) {
 		}
 	}
 }
+
+// Rows of slots that offer what stands above them are doubted where no list shows an action twice.
+func TestSlots_OfferWhatStandsAbove(t *testing.T) {
+	for name, c := range map[string]struct {
+		shown, offered []string // by slot
+		want           inspect.Severity
+	}{
+		"what is left":   {[]string{"a", "b"}, []string{"[a,b,c]", "[b,c]"}, inspect.Fine},
+		"all":            {[]string{"a", "b"}, []string{"[a,b,c]", "[a,b,c]"}, inspect.Doubtful},
+		"all, and twice": {[]string{"a", "a"}, []string{"[a,b,c]", "[a,b,c]"}, inspect.Fine},
+		"of slots' own":  {[]string{"a", "y"}, []string{"[a,b,c]", "[x,y]"}, inspect.Fine},
+	} {
+		var b strings.Builder
+		b.WriteString("slate_id,slot,x_a,offered,action,propensity,reward\n")
+		for i := range 200 {
+			for slot := range 2 {
+				offered := strings.NewReplacer("[", `"[""`, ",", `"",""`, "]", `""]"`).Replace(c.offered[slot])
+				fmt.Fprintf(&b, "%d,%d,0.%d,%s,%s,0.5,%d\n", i, slot+1, i%10, offered, c.shown[slot], i%2)
+			}
+		}
+		f, ok := inspect.Inspect(written(t, "l.csv", b.String())).Finding("what slots offer")
+		if !ok || f.Severity != c.want {
+			if name != "all, and twice" || ok {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	}
+}

@@ -208,8 +208,8 @@ func (b *builder) decide() (names []string, number, props []int32, err error) {
 			v, _ := strconv.Atoi(s)
 			j = int32(v)
 		} else if !ok {
-			return nil, nil, nil, fmt.Errorf("%s: there is a propensity of action %s, which setting actions does "+
-				"not list", b.path, s)
+			return nil, nil, nil, fmt.Errorf("%s: there is a propensity of action %s, which is none of those that the "+
+				"policy or setting actions lists: %s", b.path, s, strings.Join(names[:min(len(names), 5)], ", "))
 		}
 		props = append(props, j)
 	}

@@ -91,7 +91,9 @@ func (f *file) each(use func(n int, raw []byte, s *line, wrong error) error) err
 		for i := 0; i < len(all) && err == nil; i++ {
 			err = use(n, lines.Raw, all[i], wrong)
 		}
-		if err == io.EOF {
+		if wrote, is := err.(*writeError); is {
+			return wrote.error
+		} else if err == io.EOF {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("%s: line %d: %w", f.path, n, err)

@@ -619,8 +619,8 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 	case ok:
 		j.sum += r.value
 	case j.o.Missing == nil && d.Slot > 0:
-		return fmt.Errorf("decision_id %q, slot %d has no reward: setting missing-reward says what slots earn that "+
-			"nothing is known of", d.Slate, d.Slot)
+		return fmt.Errorf("decision_id %q, slot %d has no reward: rewards of lists have a column slot, and "+
+			"setting missing-reward says what slots earn that nothing is known of", d.Slate, d.Slot)
 	case j.o.Missing == nil:
 		j.Summary.Missing++
 		j.dropped++
@@ -649,8 +649,14 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 		return nil
 	}
 	last.Unrewarded, j.dropped = j.dropped, 0
-	return j.write(last)
+	if err := j.write(last); err != nil {
+		return &writeError{err}
+	}
+	return nil
 }
+
+// writeError is of what is written, and not of the line that is read.
+type writeError struct{ error }
 
 // decoder reads a value of a line, which has been checked to be JSON.
 func decoder(b []byte) *jsontext.Decoder {
