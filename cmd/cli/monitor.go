@@ -55,8 +55,9 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		if log.Lists != nil {
 			log.Lists.SlotWeights = cmp.Or(log.Lists.SlotWeights, provenance.SlotWeights(p.File()))
 		}
-		judge := provenance.Within(log, 1)
 		warnings := takeAlike(log, p)
+		log = rowsOf(log, p.Hash())
+		judge := provenance.Within(log, 1)
 		rewards, looks, rows, left, err := rewardsOf(log, p.Hash(), clusters(log, judge))
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
@@ -223,6 +224,16 @@ func takeAlike(log *logs.Log, p *policyfile.Policy) (warnings []string) {
 	return warnings
 }
 
+// rowsOf is the log of the rows of a policy, if there are some.
+func rowsOf(log *logs.Log, hash string) *logs.Log {
+	at := slices.Index(log.Policies, hash)
+	other := func(i int) bool { return int(log.Logger[i]) != at }
+	if at < 0 || !slices.ContainsFunc(logs.Every(log.Len()), other) {
+		return log
+	}
+	return log.Subset(slices.DeleteFunc(logs.Every(log.Len()), other))
+}
+
 // rewardsOf collects the rewards of a policy's rows in the order of time. Rows that may depend on one
 // another count as one, which nothing that comes later changes, as the e-value must hold at every look: of a decision
 // id the first row; of a group the mean of the rows that stand together first, once another row follows. The order of
@@ -305,7 +316,7 @@ type watchedOutcome struct {
 	Name    string `json:"name"`
 	Column  string `json:"column"`
 	AtMost  bool   `json:"at_most"`
-	Missing int    `json:"missing"` // rows of all policies
+	Missing int    `json:"missing"` // rows
 	Refuted bool   `json:"refuted"`
 	certify.Watch
 	relative bool // its limit is relative to the logging policy, of the log that certified

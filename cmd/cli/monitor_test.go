@@ -65,6 +65,20 @@ func TestRewardsOf_GroupsThatComeBackNeedTimes(t *testing.T) {
 	}
 }
 
+// Rows of other policies are not inspected: what is said of the log is said of the policy's rows.
+func TestRowsOf_AreThePolicys(t *testing.T) {
+	log := &logs.Log{Actions: []string{"a", "b"}, Policies: []string{"p", "q", "r"}, Action: []int32{0, 1, 0, 1}, Cost: []float64{0, -1, -1, 0},
+		Logger: []int32{0, 1, -1, 0}}
+	if of := rowsOf(log, "p"); of.Len() != 2 || of.Cost[0] != 0 || of.Action[1] != 1 {
+		t.Errorf("%+v", of)
+	}
+	for _, hash := range []string{"none", "r"} {
+		if of := rowsOf(log, hash); hash == "none" && of != log || hash == "r" && of.Len() != 0 {
+			t.Errorf("%s: %d rows", hash, of.Len())
+		}
+	}
+}
+
 func sum(v []int32) (s int32) {
 	for _, x := range v {
 		s += x
