@@ -259,6 +259,7 @@ func (r *dsjson) actions(b *builder) error {
 	if !r.known {
 		r.multi, r.texts = r.multi[:0], r.texts[:0]
 	}
+	moved := false // from where the first row has it
 	err := d.list(column, func(i int) error {
 		v, err := d.ReadValue()
 		if err != nil {
@@ -272,9 +273,14 @@ func (r *dsjson) actions(b *builder) error {
 		if !r.known {
 			r.multi, r.texts = append(r.multi, h), append(r.texts, v)
 		}
-		if i >= len(r.multi) || r.multi[i] != h || slices.Contains(r.place, i) {
-			for i = len(r.multi) - 1; i >= 0 && (r.multi[i] != h || slices.Contains(r.place, i)); {
-				i--
+		if i >= len(r.multi) || r.multi[i] != h || moved && slices.Contains(r.place, i) {
+			moved = true
+			i = -1
+			for at, had := range r.multi {
+				if had == h && !slices.Contains(r.place, at) {
+					i = at
+					break
+				}
 			}
 		}
 		r.place = append(r.place, i)
