@@ -238,6 +238,7 @@ func (f *readFlags) readLike(p *policyfile.Policy) {
 		f.LoggingPolicy == "uniform") {
 		f.Actions = p.Actions()
 	}
+	f.Offered = f.Offered || p.HasItems()
 	f.readColumnsLike(p)
 }
 

@@ -51,6 +51,10 @@ type Options struct {
 	// those of a log before, which a file need not have.
 	Categories, CategoriesBefore []string
 
+	// Offered makes every row of dsjson say what it offers, with features, even where all rows offer the same: for a
+	// policy that decides by features of actions.
+	Offered bool
+
 	// The propensities of all actions, where the log has none: "uniform", 1/K, or
 	// Logging, which writes π₀(·|x) [K] to dst, of a log with sets that of what the row offers; not of a
 	// catalogue. Propensities of logged actions must agree with them.

@@ -74,7 +74,7 @@ func (o *Options) categories() []string { return slices.Concat(o.Categories, o.C
 
 // newMemory returns what is known before the first pass.
 func (p *plan) newMemory() (*memory, error) {
-	m := &memory{kinds: map[string]kind{}, reject: map[int]string{}}
+	m := &memory{kinds: map[string]kind{}, reject: map[int]string{}, varied: p.o.Offered}
 	for _, c := range p.o.categories() {
 		m.kinds[c] = category
 		if column, ok := p.before[c]; ok {

@@ -93,8 +93,12 @@ func sourceOf(path string, info os.FileInfo) (src source, err error) {
 // key is what of the options matters to the cache, with the hash of the catalogue's file; 0:
 // there is none.
 func key(format string, o *Options, catalogue uint64) string {
+	offered := ""
+	if o.Offered && format == "dsjson" {
+		offered = " offered"
+	}
 	return fmt.Sprintf("8 %q %q %v %v %q %q %q %x columns %q %q as %q %q values %s %v %v reward %v gaps %v numbers %v",
 		format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.categories(), o.BadRows, catalogue, o.Columns,
 		o.ColumnsBefore, o.Delimiter, o.Dates, o.PropensityForm, o.RewardMap, o.NoRewards, o.formula, o.Estimate,
-		o.Numbers)
+		o.Numbers) + offered
 }

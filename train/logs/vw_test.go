@@ -136,7 +136,11 @@ func TestDSJSON_ReadsVaryingActionsAsSets(t *testing.T) {
 			t.Fatalf("%q %s %v", l.Actions, offersOf(l, 1), err)
 		}
 	}
-	// As long as they do not vary, they are a list.
+	// As long as they do not vary, they are a list, but for policies that know actions by their features.
+	sets := mustOpen(t, write(t, "l.dsjson", one+one), Options{Offered: true})
+	if got := offersOf(sets, 0); got != "x(i.b) *y(i.b k=v)" || !slices.Equal(sets.Pi0(0), []float64{.25, .75}) {
+		t.Errorf("offered %s, π₀ %v", got, sets.Pi0(0))
+	}
 	if l := mustOpen(t, write(t, "l.dsjson", one+one), Options{}); l.Choices != nil || l.K() != 2 {
 		t.Errorf("%q", l.Actions)
 	}
