@@ -298,7 +298,7 @@ func (f joinFlags) none(s join.Summary, served, rewards []string) error {
 	if s.Others == s.Decisions {
 		if f.catalogue != "" {
 			return fmt.Errorf("--catalogue %s: none of the %d decisions is among this catalogue, or is of the "+
-				"policy", f.catalogue, s.Decisions)
+				"policy; with codes that the policy knows as names, give its file as --policy", f.catalogue, s.Decisions)
 		}
 		return fmt.Errorf("--policy %s: none of the %d decisions is of this policy", f.policy, s.Decisions)
 	}

@@ -144,10 +144,8 @@ func (b *builder) action(text []byte) (int32, error) {
 		return 0, b.fatal("more than %d actions", maxNames)
 	}
 	s, n := string(text), -1
-	if b.offers.column == "" && strings.ContainsAny(s, ".eE") {
-		if v, ok := parseNumber(text); ok && v == math.Trunc(v) && math.Abs(v) < 1<<31 {
-			s = strconv.Itoa(int(v))
-		}
+	if b.offers.column == "" {
+		s = integer(s)
 	}
 	if v, err := strconv.ParseUint(s, 10, 31); err == nil && strconv.Itoa(int(v)) == s {
 		n = int(v)
@@ -160,6 +158,16 @@ func (b *builder) action(text []byte) (int32, error) {
 	}
 	b.actionID[string(text)] = id
 	return id, nil
+}
+
+// integer is a name, or the integer that it writes as a fraction.
+func integer(s string) string {
+	if strings.ContainsAny(s, ".eE") {
+		if v, ok := parseNumber([]byte(s)); ok && v == math.Trunc(v) && math.Abs(v) < 1<<31 {
+			return strconv.Itoa(int(v))
+		}
+	}
+	return s
 }
 
 // decide finds the names of all actions in their order, the number of each action that

@@ -315,7 +315,7 @@ func actionNames(texts [][]byte) (names []string) {
 			Tag string `json:"_tag"`
 		}
 		if json.Unmarshal(text, &of) == nil {
-			tags[i] = of.Tag
+			tags[i] = integer(of.Tag)
 		}
 		told = told || string(text) != "{}"
 	}

@@ -86,6 +86,7 @@ func TestDSJSON_CallsActionsByWhatTheyAre(t *testing.T) {
 		want            []string
 	}{
 		{`{"f":1,"_tag":"B"},{"f":1,"_tag":"A"}`, `{"_tag":"A","f":1},{"f":1,"_tag":"B"}`, []string{"A", "B"}},
+		{`{"_tag":"2.0"},{"_tag":"1e1"}`, `{"_tag":"1e1"},{"_tag":"2.0"}`, []string{"2", "10"}},
 		{`{"i":{"n":"x","v":2}},{}`, `{},{"i":{"v":2.0,"n":"x"}}`, []string{"i.n=x,i.v=2", "{}"}},
 		{`{"f":1,"_tag":"A"},{"f":2,"_tag":"A"}`, `{"f":2,"_tag":"A"},{"f":1,"_tag":"A"}`, []string{"_tag=A,f=1", "_tag=A,f=2"}},
 		{`{"f":1},{"f":2},{"f":2}`, `{"f":2},{"f":2},{"f":1}`, []string{"f=1", "f=2", "f=2#2"}},
