@@ -43,12 +43,13 @@ type Encoder struct {
 	Unit      bool      `json:"unit"`              // scale φ(x) to length 1
 
 	index   map[string]int32
-	numbers map[numeral]int32 // categories whose names are numbers
+	numbers map[numeral]int32 // categories whose names are numbers, or truth values
 	missing []int32           // places of Missing among Names
 	raw     bool              // see Vocabulary
 }
 
-// numeral is a category of a column whose name is a number: 2 and 2.0 are one, as clients write numbers in many ways.
+// numeral is a category of a column whose name is a number, or a truth value, ±∞: 2 and 2.0 are one, and true and True,
+// as clients write them in many ways.
 type numeral struct {
 	column string
 	value  float64
@@ -182,7 +183,7 @@ func (e *Encoder) Dim() int {
 }
 
 // Feature returns the place of a name among the features, or −1. A category that is none by its text is that of the
-// same number: of 2 and 2.0 an encoder that knows one knows both.
+// same number or truth value: of 2 and 2.0 an encoder that knows one knows both, and of true, True and TRUE.
 func (e *Encoder) Feature(name string) int {
 	if j, ok := e.index[name]; ok {
 		return int(j)
@@ -208,7 +209,7 @@ func (e *Encoder) Knows(names []string) (n int) {
 }
 
 // FeatureOf does what Feature does, for a name in bytes. It allocates for an unknown name alone, and only where
-// categories are numbers.
+// categories are numbers or truth values.
 func (e *Encoder) FeatureOf(name []byte) int {
 	if j, ok := e.index[string(name)]; ok {
 		return int(j)
@@ -349,11 +350,25 @@ func squares(x []float64) (sum float64) {
 	return sum
 }
 
-// numeralOf reads the name of a category, "column=value", whose value is a number.
+// numeralOf reads the name of a category, "column=value", whose value is a number or a truth value.
 func numeralOf(name string) (of numeral, is bool) {
 	column, value, _ := strings.Cut(name, "=")
+	if truth, is := Truth(value); is {
+		return numeral{column, math.Inf(map[bool]int{false: -1, true: 1}[truth])}, column != ""
+	}
 	v, is := Numeral(value)
 	return numeral{column, v}, is && column != ""
+}
+
+// Truth returns the truth value that the name of a category is: true, True or TRUE, and so of false.
+func Truth(name string) (v, ok bool) {
+	switch name {
+	case "true", "True", "TRUE":
+		return true, true
+	case "false", "False", "FALSE":
+		return false, true
+	}
+	return false, false
 }
 
 // Numeral returns the number that the name of a category is, as JSON writes numbers: 2 and 2.0 name the same category.

@@ -104,6 +104,17 @@ func TestFeature_FindsANameOrNone(t *testing.T) {
 	}
 }
 
+// Clients and tables write truth values in three ways, of which the encoder may know one, or tell them apart.
+func TestFeature_FindsTruthValues(t *testing.T) {
+	e := encoder(t, Encoder{Names: []string{"f=True", "g=true", "g=TRUE", "h=1"}, Scale: []float64{1, 1, 1, 1}})
+	for name, want := range map[string]int{"f=true": 0, "f=TRUE": 0, "f=tRUE": -1, "f=false": -1, "g=TRUE": 2, "g=True": 1, "h=true": -1,
+		"true": -1, "f": -1} {
+		if got := e.Feature(name); got != want || e.FeatureOf([]byte(name)) != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+}
+
 // Of policies that spell one number in two ways each reads what the other reads, unless one of them tells them apart.
 func TestVocabulary_SpellsANumberOnce(t *testing.T) {
 	named := func(names ...string) *Encoder {

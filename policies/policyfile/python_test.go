@@ -226,6 +226,16 @@ func TestPython_GivesThePropensitiesOfGo(t *testing.T) {
 			cases = append(cases, newCase(t, dir, what+", without a catalogue", saved(t, f), contexts, described))
 		}
 	}
+	truths := example(t, policyfile.Softmax, 3, 4, 5)
+	if truths.Components[0].Encoder, err = features.New(features.Encoder{Names: []string{"f=True", "f=FALSE", "g=true"}, Scale: []float64{1, 1, 1},
+		Intercept: true}); err != nil {
+		t.Fatal(err)
+	}
+	var told []map[string]any
+	for _, v := range []any{"true", "True", "TRUE", "false", "False", "tRUE"} {
+		told = append(told, map[string]any{"f": v, "g": "false"}, map[string]any{"f": "x", "g": v})
+	}
+	cases = append(cases, newCase(t, dir, "truth values", saved(t, truths), told, nil))
 	var worst float64
 	for i, a := range askPython(t, dir, cases) {
 		c := cases[i]
@@ -245,6 +255,41 @@ func TestPython_GivesThePropensitiesOfGo(t *testing.T) {
 		}
 	}
 	t.Logf("%d files, largest difference %v", len(cases), worst)
+}
+
+// What pandas says is missing is missing, truth values are read as tables write them, and dates are refused.
+func TestPython_TakesColumnsOfPandas(t *testing.T) {
+	f := example(t, policyfile.Softmax, 3, 4, 5)
+	var err error
+	if f.Components[0].Encoder, err = features.New(features.Encoder{Names: []string{"age", "f=True", "f=False"}, Scale: []float64{1, 1, 1},
+		Intercept: true}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "policy.json")
+	if err := os.WriteFile(file, saved(t, f), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const script = `
+import sys
+sys.path.insert(0, "../python")
+import numpy as np, opl_policy
+p = opl_policy.load(sys.argv[1])
+NA = type("NAType", (), {})()
+column = lambda *v: np.array(v, dtype=object)
+got = p.propensities_of({"age": column(1.5, NA, 2), "f": column(True, "False", NA)})
+want = p.propensities([{"age": 1.5, "f": "True"}, {"f": "False"}, {"age": 2}])
+assert np.array_equal(got, want), (got, want)
+try:
+    p.propensities_of({"age": np.zeros(1), "f": np.zeros(1, "datetime64[ns]")})
+    sys.exit("dates are taken")
+except opl_policy.Error as e:
+    assert str(e).startswith("column f: dates or times"), e
+`
+	cmd := exec.Command(python(t), "-c", script, file)
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
 }
 
 // Python draws lists, and tells the propensities of their slots, as the policy has them among what is left, of policies

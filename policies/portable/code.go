@@ -34,6 +34,20 @@ func (c Condition) numbers() (all []float64) {
 	return all
 }
 
+// texts are the names of c.In, and how clients write its truth values otherwise.
+func (c Condition) texts() []string {
+	is := func(of bool) func(string) bool {
+		return func(name string) bool { v, ok := features.Truth(name); return ok && v == of }
+	}
+	all := slices.Clone(c.In)
+	for _, other := range c.also {
+		if v, _ := features.Truth(other); slices.ContainsFunc(c.In, is(v)) {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
 // ascii is a text as a literal that Go and Python read alike.
 func ascii(s string) string { return strconv.QuoteToASCII(strings.ToValidUTF8(s, "\ufffd")) }
 
@@ -120,7 +134,7 @@ func (t *Tree) python(b *strings.Builder) {
 		c, column := n.Condition, ascii(n.Condition.Column)
 		switch {
 		case c.In != nil:
-			names := slices.Concat(texts(c.In, ascii), texts(c.numbers(), number))
+			names := slices.Concat(texts(c.texts(), ascii), texts(c.numbers(), number))
 			fmt.Fprintf(b, "%sif _name(x(%s)) in (%s,):\n", indent, column, strings.Join(names, ", "))
 		case c.Missing:
 			fmt.Fprintf(b, "%sif _missing(x(%s)):\n", indent, column)
@@ -244,7 +258,7 @@ func (t *Tree) golang(b *strings.Builder) error {
 			if of := c.numbers(); of != nil {
 				numbers = list("[]float64{", "}", of, number)
 			}
-			fmt.Fprintf(&s, "if in(x[%s], %s, %s) {\n", column, numbers, list("", "", c.In, ascii))
+			fmt.Fprintf(&s, "if in(x[%s], %s, %s) {\n", column, numbers, list("", "", c.texts(), ascii))
 		case c.Missing:
 			fmt.Fprintf(&s, "if missing(x[%s]) {\n", column)
 		default:

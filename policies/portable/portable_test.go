@@ -46,7 +46,7 @@ func drawn(t *testing.T, seed uint64, components int, floor float64, numbers *nu
 	for _, v := range hostile[:8] { // the others are not seen before
 		add("city="+v, 1, 0, 0)
 	}
-	add("flag=true", 1, 0, 0)
+	add("flag="+[]string{"true", "True", "TRUE"}[seed%3], 1, 0, 0) // clients write it in any of these ways
 	add("flag=1000000", 1, 0, 0)
 	if e.Impute {
 		e.Missing = []string{odd}
@@ -137,7 +137,7 @@ func context(r *rand.Rand) map[string]any {
 		x["city"] = hostile[i]
 	}
 	if i := r.IntN(4); i > 0 {
-		x["flag"] = []any{"true", "false", 1e6}[i-1]
+		x["flag"] = []any{[]string{"true", "True", "TRUE"}[r.IntN(3)], "false", 1e6}[i-1]
 	}
 	return x
 }

@@ -91,7 +91,7 @@ func (c Condition) sql() string {
 	column := quoted(c.Column, '"')
 	switch {
 	case c.In != nil:
-		return column + " IN " + list("(", ")", c.In, func(v string) string { return quoted(v, '\'') })
+		return column + " IN " + list("(", ")", c.texts(), func(v string) string { return quoted(v, '\'') })
 	case c.Missing:
 		return column + " IS NULL"
 	case c.OrMissing:

@@ -143,7 +143,7 @@ func (t *Tree) json(b *strings.Builder) error {
 		if n.Yes == nil {
 			return &jsonNode{Action: t.likely(n), Propensities: n.Propensities}
 		}
-		c := &jsonCondition{Column: n.Condition.Column, OrMissing: n.Condition.OrMissing, In: n.Condition.In,
+		c := &jsonCondition{Column: n.Condition.Column, OrMissing: n.Condition.OrMissing, In: n.Condition.texts(),
 			Missing: n.Condition.Missing}
 		if c.In == nil && !c.Missing {
 			c.AtMost = &n.Condition.AtMost

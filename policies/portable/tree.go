@@ -48,6 +48,8 @@ type Condition struct {
 	OrMissing bool     // a row without the number follows Yes, too
 	In        []string // nil: not asked
 	Missing   bool     // asks only whether the number is missing
+
+	also []string // how truth values of In are written otherwise
 }
 
 // ErrNoTree says that a policy cannot be written as a tree of readable size.
@@ -255,6 +257,11 @@ func (b *builder) set(e *features.Encoder, of []int32, known facts, left, right 
 			return &Node{}
 		}
 		c.Column, c.In = column, append(c.In, value)
+		for _, other := range []string{"true", "True", "TRUE", "false", "False", "FALSE"} {
+			if other != value && e.Feature(column+"="+other) == int(j) {
+				c.also = append(c.also, other)
+			}
+		}
 	}
 	slices.Sort(c.In)
 	return ask(c, known, left, right)

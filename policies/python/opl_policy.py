@@ -636,9 +636,11 @@ class _Names:
         self.names = list(dict.fromkeys(name for e in encoders for name in e.names))
         self.place = {name: j for j, name in enumerate(self.names)}
         self.columns = {name.split("=", 1)[0] for name in self.names if name.find("=") > 0}
-        self.numbers, self.alias = {}, {}  # categories whose names are numbers
+        self.numbers, self.alias = {}, {}  # categories whose names are numbers, or truth values
         for name, (column, _, v) in [(name, name.partition("=")) for name in self.names]:
-            if column and _NUMERAL.fullmatch(v) and abs(float(v)) < 2 ** 53:
+            if column and v in _TRUTHS:
+                self.numbers.setdefault((column, v.lower()), self.place[name])
+            elif column and _NUMERAL.fullmatch(v) and abs(float(v)) < 2 ** 53:
                 self.numbers.setdefault((column, float(v)), self.place[name])
         for short, name in [(n[2:], n) for n in list(self.place) + list(self.columns) if n.startswith("x_")] + [(c, n) for n, c in dict(kept).items()]:
             if short and not self.knows(short) and self.knows(name):
@@ -650,9 +652,11 @@ class _Names:
         return name in self.place or name in self.columns
 
     def category(self, column, v, what):
-        """The place of the category that a value names, by its text or else by the number, or None."""
+        """The place of the category that a value names, by its text or else by the number or truth value, or None."""
         text = _category(v, what)
         j = self.place.get(column + "=" + text)
+        if j is None and text in _TRUTHS:
+            return self.numbers.get((column, text.lower()))
         return self.numbers.get((column, float(text))) if j is None and _NUMERAL.fullmatch(text) else j
 
     def vector(self, context, what, without=()):
@@ -719,7 +723,7 @@ class _Names:
             if to in found:
                 raise Error("columns: %s comes twice" % to)
             if to is not None:
-                found[to] = np.asarray(columns[name])
+                found[to] = _plain(columns[name], name)
         n = {len(c) for c in columns.values()}
         if len(n) != 1:
             raise Error("columns: want some, all of one length")
@@ -745,6 +749,7 @@ class _Names:
         return x
 
 
+_TRUTHS = ("true", "True", "TRUE", "false", "False", "FALSE")
 _NUMERAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
@@ -755,6 +760,17 @@ def _category(v, what):
     if isinstance(v, float) and not math.isfinite(v):
         raise Error("%s is %s" % (what, v))
     return str(v)
+
+
+def _plain(values, what):
+    """An array of values, in which those that pandas says are missing are None."""
+    values = np.asarray(values)
+    if values.dtype.kind in "mM":
+        raise Error("column %s: dates or times, want them as text, as the log has them" % what)
+    if values.dtype == object:
+        gone = [type(v).__name__ in ("NAType", "NaTType") for v in values.tolist()]
+        values = np.where(gone, None, values)
+    return values
 
 
 class Policy:

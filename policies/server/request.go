@@ -680,10 +680,11 @@ func (q *request) value(c *columns, name, path []byte, col int, raw jsontext.Val
 	if !known {
 		j = -1
 	}
-	if j >= 0 { // by its text, or else by the number
+	if j >= 0 { // by its text, or else by the number or truth value
 		q.joined = append(q.joined[:0], c.encoder.Names[j]...)
 	}
-	if kind == '0' {
+	_, truth := features.Truth(string(category))
+	if kind == '0' || truth && j >= 0 && !bytes.Equal(category, q.joined[len(name)+1:]) {
 		q.context = append(append(append(q.context, '"'), q.joined[len(name)+1:]...), '"')
 	} else {
 		q.context = append(q.context, raw...)

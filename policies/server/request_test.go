@@ -251,6 +251,24 @@ func TestContext_NumbersNameCategories(t *testing.T) {
 	}
 }
 
+// A truth value, or its text, names the category that a table writes in another way; what is logged is the policy's.
+func TestContext_TruthValuesNameCategories(t *testing.T) {
+	made, err := features.New(features.Encoder{Names: []string{"f=False", "f=True", "g=true"}, Scale: []float64{1, 1, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for context, want := range map[string]string{`{"f":true}`: `{"f":"True"} 1`, `{"f":"true"}`: `{"f":"True"} 1`, `{"f":"FALSE"}`: `{"f":"False"} 0`,
+		`{"f":false}`: `{"f":"False"} 0`, `{"g":true}`: `{"g":true} 2`, `{"g":"True"}`: `{"g":"true"} 2`, `{"g":false}`: `{"g":false} -1`} {
+		var q request
+		if err := q.parse([]byte(`{"context":`+context+`}`), newColumns(made, 1<<10)); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(string(q.context), " ", slices.Index(q.values, 1)); got != want {
+			t.Errorf("%s: %s, want %s", context, got, want)
+		}
+	}
+}
+
 // An action without a value is logged with a 0, which is what it was taken for: logs have features of every action.
 func TestSet_LogsAFeatureOfEveryAction(t *testing.T) {
 	p := shopPolicy(t, 5, nil)
