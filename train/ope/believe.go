@@ -1,9 +1,12 @@
 package ope
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"opl/graph/kernel"
 	"opl/train/certify"
@@ -24,6 +27,7 @@ type spread struct {
 	Square  float64 `json:"square"`  // Σ(ωw)²
 	Largest float64 `json:"largest"` // max w
 	Paid    int     `json:"paid"`    // rows of weight with a reward above 0
+	Rewards carried `json:"rewards"` // of rows of weight
 	// Σω of the probability of actions that the log could not take, or never took
 	Uncovered float64   `json:"uncovered"`
 	Alone     bool      `json:"logged_only"` // no row has the propensities of all actions
@@ -34,16 +38,20 @@ type spread struct {
 // that describes the whole log.
 func (t *sample) spread(d *Data, whole int) (s spread) {
 	var sum, square kernel.Sum
-	w := make([]float64, t.n) // ωw
+	w, rewards := make([]float64, t.n), make([]float64, 0, t.n) // ωw
 	for i, v := range d.W {
 		w[i] = t.weight(i) * v
 		sum.Add(w[i])
 		square.Add(w[i] * w[i])
 		s.Largest = max(s.Largest, v)
+		if w[i] > 0 {
+			rewards = append(rewards, t.r[i])
+		}
 		if w[i] > 0 && t.r[i] > 0 {
 			s.Paid++
 		}
 	}
+	s.Rewards = carriedBy(rewards)
 	s.Alone = t.log.LoggedOnly()
 	s.Sum, s.Square, s.Top = sum.Value(), square.Value(), top(w, whole)
 	return s
@@ -52,7 +60,7 @@ func (t *sample) spread(d *Data, whole int) (s spread) {
 // add adds that of other rows of the same whole.
 func (s *spread) add(other spread, whole int) {
 	*s = spread{s.Sum + other.Sum, s.Square + other.Square, max(s.Largest, other.Largest), s.Paid + other.Paid,
-		s.Uncovered + other.Uncovered, s.Alone,
+		s.Rewards.add(other.Rewards), s.Uncovered + other.Uncovered, s.Alone,
 		top(slices.Concat(s.Top, other.Top), whole)}
 }
 
@@ -87,6 +95,10 @@ func (s spread) say(p *Policy, total float64, n, groups int) {
 	}
 	if s.Paid < 20 {
 		add("only %d rows of weight have a reward above 0", s.Paid)
+	} else if rows := s.Rewards.rows(); rows == 1 {
+		add("one row carries nine tenths of the variance of the rewards")
+	} else if rows > 0 {
+		add("%d rows carry nine tenths of the variance of the rewards", rows)
 	}
 	if d := p.MeanWeight - 1; math.Abs(d) > 4*p.MeanWeightSE && math.Abs(d) > 0.01 {
 		add("weights average %.3g, not 1: propensities are wrong, or the target takes actions that the log could "+
@@ -95,6 +107,70 @@ func (s spread) say(p *Policy, total float64, n, groups int) {
 	if groups < 30 && groups < n {
 		add("%d groups are too few for a normal interval", groups)
 	}
+}
+
+// mostCarried is how many rows may carry nine tenths of the variance of rewards, so that an estimate rests on them: as
+// where few rows fail, or one earns a thousand times what others do. It does not change with the unit of rewards.
+const mostCarried = 19
+
+// carried says which rewards carry their variance.
+type carried struct {
+	N      int       `json:"n"`
+	Sum    float64   `json:"sum"`    // Σr
+	Square float64   `json:"square"` // Σ(r − mean)²
+	Ends   []float64 `json:"ends"`   // the mostCarried least and largest of them, in order; all of fewer than twice as many
+}
+
+func carriedBy(r []float64) (c carried) {
+	if c.N = len(r); c.N == 0 {
+		return c
+	}
+	c.Sum = floats.Sum(r)
+	mean := c.Sum / float64(c.N)
+	for _, v := range r {
+		c.Square += (v - mean) * (v - mean)
+	}
+	c.Ends = ends(slices.Sorted(slices.Values(r)))
+	return c
+}
+
+// ends are the least and the largest of some values in order.
+func ends(r []float64) []float64 {
+	if len(r) <= 2*mostCarried {
+		return r
+	}
+	return slices.Concat(r[:mostCarried], r[len(r)-mostCarried:])
+}
+
+// add is what carries the variance of both.
+func (c carried) add(other carried) carried {
+	if c.N == 0 || other.N == 0 {
+		return map[bool]carried{false: c, true: other}[c.N == 0]
+	}
+	n, m := float64(c.N), float64(other.N)
+	apart := c.Sum/n - other.Sum/m
+	return carried{c.N + other.N, c.Sum + other.Sum, c.Square + other.Square + apart*apart*n*m/(n+m),
+		ends(slices.Sorted(slices.Values(slices.Concat(c.Ends, other.Ends))))}
+}
+
+// rows is how many rows carry nine tenths of the variance, 0: more than mostCarried, or there are too few to say.
+func (c carried) rows() int {
+	if c.N <= 2*mostCarried || c.Square <= 1e-24*float64(c.N) { // all are the same, but for rounding
+		return 0
+	}
+	mean := c.Sum / float64(c.N)
+	d := make([]float64, 0, len(c.Ends))
+	for _, v := range c.Ends {
+		d = append(d, (v-mean)*(v-mean))
+	}
+	slices.SortFunc(d, func(a, b float64) int { return cmp.Compare(b, a) })
+	sum := 0.
+	for i, v := range d[:mostCarried] {
+		if sum += v; sum >= .9*c.Square {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // uncovered is the probability that π(·|x_i) gives to actions that the log could not take: of

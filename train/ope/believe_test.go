@@ -181,3 +181,34 @@ func TestUncovered_WarnsUnlessWeightsAverageOne(t *testing.T) {
 		t.Error("half of the target is never logged, and there is no warning")
 	}
 }
+
+// Estimates rest on the rows that carry the variance of the rewards, whatever is added to them, and their sign.
+func TestBelieve_WhatFewRewardsCarry(t *testing.T) {
+	const n = 500
+	for _, c := range []struct {
+		few  int
+		odd  float64 // reward of so few rows
+		rest func(i int) float64
+		want string
+	}{
+		{5, 0, func(int) float64 { return 1 }, "5 rows carry nine tenths"},
+		{5, 1, func(int) float64 { return 0 }, "only 5 rows of weight have a reward above 0"},
+		{3, 1, func(i int) float64 { return .001 + .0002*float64(i%7) }, "3 rows carry nine tenths"},
+		{1, 0, func(int) float64 { return .5 }, "one row carries nine tenths"},
+		{25, 0, func(int) float64 { return 1 }, ""},
+		{5, 0, func(i int) float64 { return float64(i % 2) }, ""},
+		{5, 1, func(int) float64 { return 1 }, ""},
+	} {
+		l, target := weighing(slices.Repeat([]float64{1}, n))
+		for i := range n {
+			l.Propensity[i], target.Logged[i] = .5, .5
+			if l.Cost[i] = -c.rest(i); i%(n/c.few) == 3 {
+				l.Cost[i] = -c.odd
+			}
+		}
+		p := evaluate(t, l, []ope.Target{target}, ope.Options{Estimators: only("ips")}).Policies[0]
+		if got := strings.Join(p.Warnings, "; "); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%d rows of reward %v: %q, want %q", c.few, c.odd, got, c.want)
+		}
+	}
+}
