@@ -10,6 +10,7 @@ import (
 	"opl/policies/policyfile"
 	"opl/train/library"
 	"opl/train/ope"
+	"opl/train/provenance"
 )
 
 func scoreCommand(lib library.Library) *cobra.Command {
@@ -40,6 +41,9 @@ func scoreCommand(lib library.Library) *cobra.Command {
 		defer log.Close()
 		if err := check(); err != nil { // the cache and the bad rows are there now
 			return err
+		}
+		if texts := provenance.Texts(p.File(), log); texts != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "opl: warning: %s: %s\n", args[1], texts)
 		}
 		o.New = !overwrite
 		columns, err := ope.WriteScores(cmd.Context(), out, p, log, o)

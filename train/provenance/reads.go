@@ -75,6 +75,40 @@ func Unread(f *policyfile.File, log *logs.Log) string {
 	return ""
 }
 
+// Texts says where rows of a log have texts in a column of numbers that a policy reads, which it takes for missing
+// values; empty: nowhere.
+func Texts(f *policyfile.File, log *logs.Log) string {
+	numbers := map[string]bool{}
+	for _, c := range f.Components {
+		for _, name := range c.Encoder.Names {
+			numbers[name] = true
+		}
+	}
+	column, such, rows := map[uint32]string{}, map[string]string{}, map[string]int{}
+	for id, name := range log.Names() {
+		if of, value, is := strings.Cut(name, "="); is && numbers[of] {
+			column[uint32(id)], such[of] = of, value
+		}
+	}
+	if len(column) == 0 {
+		return ""
+	}
+	for i := range log.Len() {
+		ids, _ := log.Values(i)
+		for _, id := range ids {
+			if of, is := column[id]; is {
+				rows[of]++
+			}
+		}
+	}
+	var all []string
+	for _, of := range slices.Sorted(maps.Keys(rows)) {
+		all = append(all, fmt.Sprintf("column %s: the policy reads numbers, and %d rows have texts, such as %q, which "+
+			"count as missing", of, rows[of], such[of]))
+	}
+	return strings.Join(all[:min(5, len(all))], "; ")
+}
+
 // Unknown says how many names in a log's contexts a policy does not know, and of which columns it knows none; empty:
 // none.
 func Unknown(p *policyfile.Policy, log *logs.Log) string {
