@@ -615,7 +615,7 @@ func (l *log) reading() {
 		l.add(Finding{Check: "columns as they were read", Severity: Doubtful, Measured: n,
 			Means: "policies would learn from something else than the column means, or from nothing",
 			Do: "write numbers with digits and a point alone, times as what matters of them, such as the weekday, " +
-				"and nothing where there is no value; or say by setting categories that a column has names"})
+				"nothing where there is no value, and quotes in pairs; or say by setting categories that a column has names"})
 	}
 	if l.Bare != "" {
 		l.add(Finding{Check: "columns as they were read", Severity: Doubtful, Measured: l.Bare,

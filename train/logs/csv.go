@@ -16,6 +16,8 @@ type csv struct {
 	comma byte     // or what separates fields
 	guess bool     // what separates fields, in the header
 	cells [][]byte // of the row
+
+	swallowed bool // it was said that a value holds rows
 }
 
 func newCSV(l *lines, b *builder) (reader, error) {
@@ -82,6 +84,11 @@ func (c *csv) next(b *builder) error {
 	}
 	if err := c.read(); err != nil {
 		return err
+	}
+	if n := c.within(); n > 2 && !c.swallowed {
+		c.swallowed = true
+		b.Doubts = append(b.Doubts, fmt.Sprintf("row %d: a value in quotes holds %d lines that look like rows: a quote may "+
+			"not be closed", b.at, n))
 	}
 	if len(c.cells) != len(c.columns) {
 		c.again()
@@ -188,6 +195,20 @@ func (c *csv) read() (err error) {
 		c.again()
 	}
 	return err
+}
+
+// within counts the lines within a record that have as many fields as rows have.
+func (c *csv) within() (n int) {
+	if bytes.Count(c.text, []byte("\n")) < 5 {
+		return 0
+	}
+	lines := bytes.Split(c.text, []byte("\n"))
+	for i := 1; i < len(lines)-2; i++ {
+		if bytes.Count(lines[i], []byte{c.comma}) == len(c.columns)-1 {
+			n++
+		}
+	}
+	return n
 }
 
 // again makes a record its first line, and has the others read again.

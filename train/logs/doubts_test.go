@@ -115,3 +115,19 @@ func TestOpen_DoubtsGroupsThatMayBeOne(t *testing.T) {
 		}
 	}
 }
+
+// A quote that is not closed swallows the rows up to the next one; a text of several lines is one.
+func TestOpen_DoubtsValuesThatHoldRows(t *testing.T) {
+	text := func(value string) string {
+		return "action,reward,propensity,x_a\n" + strings.Repeat("0,1,.5,u\n1,0,.5,v\n", 5) + "0,1,.5,\"" + value + "\"\n1,0,.5,w\n"
+	}
+	l := mustOpen(t, write(t, "l.csv", text("u\n"+strings.Repeat("1,0,.5,v\n", 7)+"0,1,.5,v")), Options{})
+	if l.Len() != 12 || len(l.Doubts) != 1 || l.Doubts[0] != "row 11: a value in quotes holds 7 lines that look like rows: a quote may not be closed" {
+		t.Errorf("%d rows, %q", l.Len(), l.Doubts)
+	}
+	for _, value := range []string{"u", "one\ntwo\nthree, and\nfour\nfive\nsix\nseven", "1,0,.5,v\n1,0,.5,v\n"} {
+		if l := mustOpen(t, write(t, "l.csv", text(value)), Options{}); len(l.Doubts) > 0 {
+			t.Errorf("%q: %q", value, l.Doubts)
+		}
+	}
+}
