@@ -351,6 +351,9 @@ func (l *log) timeline() {
 	if l.report.From, l.report.To = l.stamp(first), l.stamp(last); l.Time[first] > 30_000e9 && l.Time[last] < 80_000e9 {
 		l.misread("column timestamp: from %s to %s; such numbers are days in Excel, and are read as seconds since 1970",
 			l.report.From, l.report.To)
+	} else if l.Time[first] > 19_000_000e9 && l.Time[last] < 22_000_000e9 {
+		l.misread("column timestamp: from %s to %s; such numbers are dates as 20260131, and are read as seconds since 1970: "+
+			"2026-01-31 is read as a date", l.report.From, l.report.To)
 	} else if l.n > 1 && max(l.Time[first], -l.Time[first]) < 86400e9 &&
 		(l.Time[last] > 1e17 || l.Time[last] == l.Time[first]) {
 		l.misread("column timestamp: from %s to %s; 0, the beginning of 1970, may stand for no time", l.report.From,

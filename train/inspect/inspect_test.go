@@ -227,6 +227,12 @@ func TestInspect_FindsEachDefect(t *testing.T) {
 				in.Time[i] = int64((45_800 + float64(i)/100) * 1e9)
 			}
 		}},
+		{"dates in one number", "columns as they were read", inspect.Doubtful, "dates as 20260131", plain, func(in *logs.Log) {
+			in.Time = make([]int64, len(in.Action))
+			for i := range in.Time {
+				in.Time[i] = int64(20_260_101+100*(i%12)+i%28) * 1e9
+			}
+		}},
 		{"constant below 1/K", "constant or rounded", inspect.Unusable, "", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = 0.05 })},
 		{"rounded", "constant or rounded", inspect.Doubtful, "rounded", plain, each(func(in *logs.Log, i int) { in.Propensity[i] = max(0.01, math.Round(in.Propensity[i]*100)/100) })},
 		{"uniform said, not so", "counts by action", inspect.Doubtful, "more often", uniform, func(in *logs.Log) {
