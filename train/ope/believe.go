@@ -96,9 +96,9 @@ func (s spread) say(p *Policy, total float64, n, groups int) {
 	if s.Paid < 20 {
 		add("only %d rows of weight have a reward above 0", s.Paid)
 	} else if rows := s.Rewards.rows(); rows == 1 {
-		add("one row carries nine tenths of the variance of the rewards")
+		add("one row carries 95 %% of the variance of the rewards")
 	} else if rows > 0 {
-		add("%d rows carry nine tenths of the variance of the rewards", rows)
+		add("%d rows carry 95 %% of the variance of the rewards", rows)
 	}
 	if d := p.MeanWeight - 1; math.Abs(d) > 4*p.MeanWeightSE && math.Abs(d) > 0.01 {
 		add("weights average %.3g, not 1: propensities are wrong, or the target takes actions that the log could "+
@@ -109,7 +109,7 @@ func (s spread) say(p *Policy, total float64, n, groups int) {
 	}
 }
 
-// mostCarried is how many rows may carry nine tenths of the variance of rewards, so that an estimate rests on them: as
+// mostCarried is how many rows may carry 95 % of the variance of rewards, so that an estimate rests on them: as
 // where few rows fail, or one earns a thousand times what others do. It does not change with the unit of rewards.
 const mostCarried = 19
 
@@ -153,7 +153,7 @@ func (c carried) add(other carried) carried {
 		ends(slices.Sorted(slices.Values(slices.Concat(c.Ends, other.Ends))))}
 }
 
-// rows is how many rows carry nine tenths of the variance, 0: more than mostCarried, or there are too few to say.
+// rows is how many rows carry 95 % of the variance, 0: more than mostCarried, or there are too few to say.
 func (c carried) rows() int {
 	if c.N <= 2*mostCarried || c.Square <= 1e-24*float64(c.N) { // all are the same, but for rounding
 		return 0
@@ -166,7 +166,7 @@ func (c carried) rows() int {
 	slices.SortFunc(d, func(a, b float64) int { return cmp.Compare(b, a) })
 	sum := 0.
 	for i, v := range d[:mostCarried] {
-		if sum += v; sum >= .9*c.Square {
+		if sum += v; sum >= .95*c.Square {
 			return i + 1
 		}
 	}

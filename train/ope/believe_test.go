@@ -191,10 +191,10 @@ func TestBelieve_WhatFewRewardsCarry(t *testing.T) {
 		rest func(i int) float64
 		want string
 	}{
-		{5, 0, func(int) float64 { return 1 }, "5 rows carry nine tenths"},
+		{5, 0, func(int) float64 { return 1 }, "5 rows carry 95 % of"},
 		{5, 1, func(int) float64 { return 0 }, "only 5 rows of weight have a reward above 0"},
-		{3, 1, func(i int) float64 { return .001 + .0002*float64(i%7) }, "3 rows carry nine tenths"},
-		{1, 0, func(int) float64 { return .5 }, "one row carries nine tenths"},
+		{3, 1, func(i int) float64 { return .001 + .0002*float64(i%7) }, "3 rows carry 95 % of"},
+		{1, 0, func(int) float64 { return .5 }, "one row carries 95 % of"},
 		{25, 0, func(int) float64 { return 1 }, ""},
 		{5, 0, func(i int) float64 { return float64(i % 2) }, ""},
 		{5, 1, func(int) float64 { return 1 }, ""},
