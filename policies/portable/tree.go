@@ -214,7 +214,7 @@ func (b *builder) split(e *features.Encoder, j int, cut float64, known facts, le
 		if yes == no {
 			return to[yes](known)
 		}
-		return ask(Condition{Column: column, In: []string{value}}, known, to[yes], to[no])
+		return ask(Condition{Column: column, In: []string{value}, also: alike(e, j, column, value)}, known, to[yes], to[no])
 	}
 	if !(e.Scale[j] > 0) {
 		b.err = fmt.Errorf("the scale of %q is not above 0: %w", e.Names[j], ErrNoTree)
@@ -257,11 +257,7 @@ func (b *builder) set(e *features.Encoder, of []int32, known facts, left, right 
 			return &Node{}
 		}
 		c.Column, c.In = column, append(c.In, value)
-		for _, other := range []string{"true", "True", "TRUE", "false", "False", "FALSE"} {
-			if other != value && e.Feature(column+"="+other) == int(j) {
-				c.also = append(c.also, other)
-			}
-		}
+		c.also = append(c.also, alike(e, int(j), column, value)...)
 	}
 	slices.Sort(c.In)
 	return ask(c, known, left, right)
@@ -277,6 +273,16 @@ func category(e *features.Encoder, j int) (column, value string, ok bool) {
 		return name[:at+1], name[at+2:], true
 	}
 	return "", "", false
+}
+
+// alike are other names of the truth value that is the category of feature j.
+func alike(e *features.Encoder, j int, column, value string) (other []string) {
+	for _, name := range []string{"true", "True", "TRUE", "false", "False", "FALSE"} {
+		if name != value && e.Feature(column+"="+name) == j {
+			other = append(other, name)
+		}
+	}
+	return other
 }
 
 // ask makes a node of what is not known of a condition, or goes where it leads.
