@@ -144,8 +144,11 @@ func ends(r []float64) []float64 {
 
 // add is what carries the variance of both.
 func (c carried) add(other carried) carried {
-	if c.N == 0 || other.N == 0 {
-		return map[bool]carried{false: c, true: other}[c.N == 0]
+	switch {
+	case c.N == 0:
+		return other
+	case other.N == 0:
+		return c
 	}
 	n, m := float64(c.N), float64(other.N)
 	apart := c.Sum/n - other.Sum/m

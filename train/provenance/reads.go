@@ -75,18 +75,18 @@ func Unread(f *policyfile.File, log *logs.Log) string {
 	return ""
 }
 
-// Texts says where rows of a log have texts in a column of numbers that a policy reads, which it takes for missing
-// values; empty: nowhere.
+// Texts says where rows of a log have texts that a policy does not know in a column of numbers that it reads: it takes
+// them for missing values. Empty: nowhere.
 func Texts(f *policyfile.File, log *logs.Log) string {
-	numbers := map[string]bool{}
+	reads := map[string]bool{}
 	for _, c := range f.Components {
 		for _, name := range c.Encoder.Names {
-			numbers[name] = true
+			reads[name] = true
 		}
 	}
 	column, such, rows := map[uint32]string{}, map[string]string{}, map[string]int{}
 	for id, name := range log.Names() {
-		if of, value, is := strings.Cut(name, "="); is && numbers[of] {
+		if of, value, is := strings.Cut(name, "="); is && reads[of] && !reads[name] {
 			column[uint32(id)], such[of] = of, value
 		}
 	}

@@ -126,3 +126,25 @@ func TestCodes_AreNumbersThatAPolicyKnowsAsNames(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// Of texts among numbers those that a policy knows are told apart from those that it takes for missing values.
+func TestTexts_AreThoseThatAPolicyDoesNotKnow(t *testing.T) {
+	f := &policyfile.File{Components: []policyfile.Component{{Encoder: &features.Encoder{Names: []string{"age", "age=none", "city=Bonn"}}}}}
+	row := func(v features.Value) logs.Decision {
+		return logs.Decision{Action: 1, Propensity: .5, Cost: -1, Context: []features.Value{v}}
+	}
+	known := []logs.Decision{row(features.Value{Name: "age", Number: 3}), row(features.Value{Name: "age=none", Number: 1}), row(features.Value{Name: "city=Ulm", Number: 1})}
+	for want, d := range map[string][]logs.Decision{
+		"": known,
+		`column age: the policy reads numbers, and 2 rows have texts, such as "7", which count as missing`: append(known,
+			row(features.Value{Name: "age=7", Number: 1}), row(features.Value{Name: "age=7", Number: 1})),
+	} {
+		log, err := logs.Collect([]string{"a", "b"}, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := provenance.Texts(f, log); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
