@@ -172,16 +172,15 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 	err error) {
 	path := strings.Join(paths, ", ")
 	told := f.scaled()
-	var first *policyfile.File
+	first := ""
 	for _, arg := range f.targets { // a policy file knows the log's names of columns, and the range of its rewards
 		if name := arg[strings.Index(arg, "=")+1:]; filepath.Ext(name) == ".json" {
 			if p, err := policyfile.Load(name); err == nil { // else it is told where it is opened
 				f.readColumnsLike(p)
-				own := p.File()
-				if first = cmp.Or(first, own); !told && (own.RewardMin != first.RewardMin || own.RewardMax != first.RewardMax) {
-					return nil, nil, fmt.Errorf("--target %s: its rewards are from %v to %v, those of another target "+
-						"from %v to %v: say by --reward-min and --reward-max what the log's are", arg, own.RewardMin,
-						own.RewardMax, first.RewardMin, first.RewardMax)
+				own := rewardOf(p.File())
+				if first = cmp.Or(first, own); !told && own != first {
+					return nil, nil, fmt.Errorf("--target %s: its rewards are %s, those of another target %s: say by "+
+						"--reward-min and --reward-max, or by --reward, what the log's are", arg, own, first)
 				}
 			}
 		}

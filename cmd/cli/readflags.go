@@ -18,6 +18,7 @@ import (
 	"opl/train/certify"
 	"opl/train/library"
 	"opl/train/logs"
+	"opl/train/pipeline"
 	"opl/train/provenance"
 )
 
@@ -27,8 +28,9 @@ type readFlags struct {
 	ranges   map[string]string // what outcomes can be, by name
 	required []string          // outcomes that something is required of
 	set      *pflag.FlagSet
-	within   string // --action-range
-	ranged   bool   // the range of rewards is that of a policy file
+	within   string        // --action-range
+	ranged   bool          // the range of rewards is that of a policy file
+	formula  *logs.Formula // of a policy file, by which the reward is computed
 	worth    map[string]string
 }
 
@@ -145,6 +147,13 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 		}
 	}
 	l, err := logs.OpenAll(cmd.Context(), paths, o)
+	if f.formula != nil && errors.Is(err, logs.ErrNoColumn) {
+		err = fmt.Errorf("%w; the policy was learned for this reward: if the log has it in a column NAME, give --reward "+
+			"NAME --range NAME=%v:%v", err, f.RewardMin, f.RewardMax)
+	}
+	if err == nil && f.formula != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "opl: the reward is %s, as the policy's file says\n", f.Reward)
+	}
 	if err == nil && l.FilesHash != "" {
 		l.FilesHash += " " + drawn
 	}
@@ -185,6 +194,11 @@ func (f *readFlags) outcomeRanges() error {
 		return err
 	}
 	f.Ranges = map[string]logs.Units{}
+	if f.formula != nil {
+		for name, u := range f.formula.Ranges {
+			f.Ranges[name] = logs.Units{Low: u[0], High: u[1]}
+		}
+	}
 	for name, text := range f.ranges {
 		low, high, ok := strings.Cut(text, ":")
 		u, bad := logs.Units{}, [2]error{}
@@ -256,9 +270,22 @@ func (f *readFlags) readColumnsLike(p *policyfile.Policy) {
 		f.ColumnsBefore = p.File().Columns
 	}
 	f.CategoriesBefore = append(f.CategoriesBefore, provenance.Codes(p.File())...) // of several policies, all
+	if t, err := pipeline.TrainingOf(p.File()); err == nil && t.Formula != nil && !f.scaled() {
+		f.formula, f.Reward = t.Formula, t.Formula.Reward
+		f.RewardMin, f.RewardMax = p.File().RewardMin, p.File().RewardMax
+	}
 	if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
 		f.ranged, f.RewardMin, f.RewardMax = true, low, high // as if it were given
 	}
+}
+
+// rewardOf says what a policy calls reward.
+func rewardOf(f *policyfile.File) string {
+	text := fmt.Sprintf("from %v to %v", f.RewardMin, f.RewardMax)
+	if t, err := pipeline.TrainingOf(f); err == nil && t.Formula != nil {
+		text += " by " + t.Formula.Reward
+	}
+	return text
 }
 
 // columns returns the log's own names of columns, as far as they are known.

@@ -20,6 +20,7 @@ const (
 	Drift     Subject = "drift"     // whether rows change over time
 	Weeks     Subject = "weeks"     // rewards that follow the day of the week, which is no doubt
 	Columns   Subject = "columns"   // whether contexts were known before the decision
+	Variation Subject = "variation" // whether rewards differ, which learning needs and bounds do not
 	Assumed   Subject = "assumed"   // whether rewards of slots depend on no more than setting assume says
 )
 

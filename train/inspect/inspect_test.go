@@ -378,7 +378,7 @@ func TestInspect_FindsEachDefect(t *testing.T) {
 // subjects are those by which package provenance withholds or doubts a guarantee; other checks have none.
 var subjects = map[string]inspect.Subject{
 	"numbers against densities": inspect.Draws, "mean weight of uniform": inspect.Draws, "counts by action": inspect.Draws, "draws against propensities": inspect.Draws,
-	"p is its row's entry": inspect.Draws, "rows left out": inspect.Selection, "decision ids": inspect.IDs,
+	"p is its row's entry": inspect.Draws, "rows left out": inspect.Selection, "reward": inspect.Variation, "decision ids": inspect.IDs,
 	"rows written twice": inspect.Repeats, "repeated contexts": inspect.Visits, "rewards in sequence": inspect.Sequence,
 	"drift of the reward": inspect.Drift, "drift of the propensities": inspect.Drift, "drift of the actions": inspect.Drift,
 }

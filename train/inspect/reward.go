@@ -16,7 +16,7 @@ func (l *log) reward() {
 	common, most, exact := l.commonest()
 	m := l.mean("reward", func(i int) float64 { return -l.Cost[i] })
 	half := logs.Half(m.se)
-	f := Finding{Check: "reward", Measured: fmt.Sprintf("mean %s ± %.2g", l.units.Of(m.value, half), half*l.units.Span()),
+	f := Finding{Check: "reward", About: Variation, Measured: fmt.Sprintf("mean %s ± %.2g", l.units.Of(m.value, half), half*l.units.Span()),
 		Numbers: []Number{{"mean", l.units.At(m.value)}, {"se", m.se * l.units.Span()}}}
 	if exact {
 		f.Measured += fmt.Sprintf("; %s of rows have %.6g", percent(float64(most)/float64(l.n)), l.units.At(-common+0))

@@ -13,6 +13,24 @@ import (
 	"strconv"
 )
 
+// Formula is how a reward was computed, see [Options.Reward].
+type Formula struct {
+	Reward string                `json:"reward"`
+	Ranges map[string][2]float64 `json:"ranges"` // of the outcomes that it reads, by their names
+}
+
+// said is the formula as it was given; nil: none was.
+func (f *formula) said() *Formula {
+	if f == nil {
+		return nil
+	}
+	out := &Formula{Reward: f.text, Ranges: map[string][2]float64{}}
+	for c, u := range f.ranges {
+		out.Ranges[Outcome{Column: f.outcome(c)}.Name()] = [2]float64{u.Low, u.High}
+	}
+	return out
+}
+
 // formula is a reward that is computed from columns, constant + Σ times[c]·c, such as revenue − 0.2·cost_shipping.
 type formula struct {
 	text     string
@@ -212,13 +230,16 @@ func (b *builder) compute(f *formula) error {
 	return b.reward("reward", min(max(v, b.lo), b.hi), false) // of which rounding may be outside
 }
 
+// ErrNoColumn is in the error of a log without a column of [Options.Reward].
+var ErrNoColumn = errors.New("no column")
+
 // absentFrom says which column of the formula a table has not.
 func (f *formula) absentFrom(t *table, names []string) error {
 	for _, c := range f.columns {
 		if !slices.ContainsFunc(t.columns, func(of *column) bool {
 			return of.role == roleOutcome && of.as == f.outcome(c)
 		}) {
-			return fmt.Errorf("%s: setting reward %q: no column %s; there are %s", t.path, f.text, c,
+			return fmt.Errorf("%s: setting reward %q: %w %s; there are %s", t.path, f.text, ErrNoColumn, c,
 				fewNames(names))
 		}
 	}

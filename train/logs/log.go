@@ -80,6 +80,7 @@ type Origin struct {
 	// FilesHash says which files there are and how they are read, if the log is of a share of them, see [Options]. It
 	// is the same in every share.
 	FilesHash string
+	Formula   *Formula // that its rewards were computed by; nil: they were read
 	Snapshots []string // URLs of the snapshots of tables that were read; each gives the same rows later
 	Notes     []string // what reading found out and a user should know
 	Pressing  []string // of the notes those that short reports show, too

@@ -7,6 +7,7 @@ import (
 	"opl/policies/policyfile"
 	"opl/train"
 	"opl/train/certify"
+	"opl/train/logs"
 )
 
 // Training is the object "training" of a policy file: how the policy was learned.
@@ -31,6 +32,8 @@ type Training struct {
 	Seconds   float64 `json:"seconds"`   // that learning took
 	// Snapshots are those of tables that the log was, by their URLs without what opens the catalogue.
 	Snapshots []string `json:"snapshots,omitempty"`
+	// Formula that rewards were computed by, if they were.
+	Formula *logs.Formula `json:"formula,omitempty"`
 	// Divisions of a range of numbers that there was a choice among: that of the largest value less 0.4 of its error is
 	// taken.
 	Divisions []Division `json:"divisions,omitempty"`

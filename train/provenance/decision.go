@@ -249,9 +249,8 @@ func (t trial) null(r Requirement, grouped bool) (*null, error) {
 	switch {
 	case first != first:
 		return nil, withhold("column %s has no value in the rows that certify", n.Column)
-	case !varies && (n.AtRandom || n.Missing == 0):
-		return nil, withhold("column %s is the same in all rows that certify: nothing is learned of it from them",
-			n.Column)
+	case !varies && n.RangeAssumed && (n.AtRandom || n.Missing == 0):
+		return nil, withhold("column %s is the same in all rows that certify: %s %s=LOW:HIGH", n.Column, constant, n.Name)
 	}
 	return n, n.require(r, logs.Outcome{Column: n.Column}.IsCost())
 }
@@ -291,7 +290,7 @@ func (n *null) doubts(r Requirement, s sample, b *logs.Beside, rows []int, group
 				"%s; leave out the rows that are too new to have them", n.Column, f.Measured))
 		case n.AtRandom && f.About == inspect.Draws && f.Severity > inspect.Fine:
 			return withhold("%s"+byAction, s.named(true), n.Column, f.Check, f.Measured)
-		case f.About != inspect.Draws && contradicts(f, grouped):
+		case f.About != inspect.Draws && f.About != inspect.Variation && contradicts(f, grouped):
 			n.doubt = cmp.Or(n.doubt, fmt.Sprintf("column %s: %s: %s", n.Column, f.Check, f.Measured))
 		}
 	}
@@ -552,9 +551,12 @@ func Required(log *logs.Log, gamma float64, all []Requirement) error {
 				least, most = min(least, c), max(most, c)
 			}
 		}
-		if least >= most && (b.Lacking == 0 || b.Of.AtRandom || least > most) {
-			return fmt.Errorf("setting %s %s: column %s is the same in all rows, or has no value: it is no outcome",
-				r.kind(), r.Name, b.Of.Column)
+		switch {
+		case least > most:
+			return fmt.Errorf("setting %s %s: column %s has no value: it is no outcome", r.kind(), r.Name, b.Of.Column)
+		case least == most && b.Assumed && (b.Lacking == 0 || b.Of.AtRandom):
+			return fmt.Errorf("setting %s %s: column %s is the same in all rows: %s %s=LOW:HIGH", r.kind(), r.Name,
+				b.Of.Column, constant, r.Name)
 		}
 		if !b.Of.AtRandom || b.Missing == nil || log.Simulated() {
 			continue
@@ -568,6 +570,9 @@ func Required(log *logs.Log, gamma float64, all []Requirement) error {
 	}
 	return nil
 }
+
+// constant says what to do about an outcome that is always the same.
+const constant = "if it was recorded, and never varied, say what it can be by setting range"
 
 // byAction says why an outcome is not missing at random: by a column, a check, and what it measured.
 const byAction = "column %s is missing by the action, and not at random: in the rows that have it, %s: %s"
