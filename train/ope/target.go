@@ -318,7 +318,8 @@ func fields(r *logs.Rows, actions []string, m matrix) (read func(dst []float64) 
 			return nil, 0, fmt.Errorf("%s: there is a column %s but none %s; want one for each of the log's %d "+
 				"actions", r.Where(), names[0], names[missing], k)
 		case i == 0 && r.Has(extra):
-			return nil, 0, fmt.Errorf("%s: there is a column %s, but the log has %d actions", r.Where(), extra, k)
+			return nil, 0, fmt.Errorf("%s: there is a column %s, but the log has %d actions; setting actions "+
+				"names those that no row took, too", r.Where(), extra, k)
 		}
 		// Names in their alphabetical order are in no order that somebody gave.
 		if i == 0 && slices.IsSorted(actions) && slices.ContainsFunc(actions,
