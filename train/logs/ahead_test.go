@@ -305,16 +305,22 @@ func TestNumbers_AreReadAsStrconvDoes(t *testing.T) {
 	}
 }
 
-// FuzzTime reads a time as time.Parse does by one of five layouts.
+// FuzzTime reads a time as time.Parse does by one of some layouts: PostgreSQL and DuckDB write the zone as +00,
+// BigQuery as UTC, Snowflake as +0000 behind a blank, spreadsheets no seconds.
 func FuzzTime(f *testing.F) {
 	for _, s := range []string{"2024-02-29T23:59:59Z", "2023-02-29 00:00:00", "2024-01-01T24:00:00", "2024-01-01T00:00:60Z", "2024-13-01 00:00:00", "2024-00-10 00:00:00", "2024-04-31 00:00:00.5", "2024-04-00 00:00:00",
 		"1677-01-01 00:00:00", "2024-01-01 00:00:00.123456789Z", "2024-01-01 00:00:00.1234567891", "2024-01-01 00:00:00.", "2024-01-01 00:00:00z", "2024-01-01T00:00:00+01:00", "2024-01-01 1:00:00", "0000-01-01 00:00:00",
-		"2024-01-01", "2024-01-01T", "2024-1-01", "2024-01-01 00:00:00,5-07:00", "2024-01-01T1:00:00+0100", "2024-01-01 00:00:00 Z", "2024-01-01  00:00:00", ""} {
+		"2024-01-01", "2024-01-01T", "2024-1-01", "2024-01-01 00:00:00,5-07:00", "2024-01-01T1:00:00+0100", "2024-01-01 00:00:00 Z", "2024-01-01  00:00:00", "",
+		"2024-01-01 00:00:00+00", "2024-01-01 00:00:00.25-08", "2024-01-01 00:00:00 UTC", "2024-01-01 00:00:00.000 +0530", "2024-01-01 23:59", "2024-01-01T23:59Z", "2024-01-01 00:00:00 EST"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		got, ok := parseTime([]byte(s), "")
-		for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
+		layouts := []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly}
+		for _, clock := range []string{"15:04:05Z07", "15:04:05 UTC", "15:04:05 Z0700", "15:04:05Z0700", "15:04:05 Z07:00", "15:04", "15:04Z07:00"} {
+			layouts = append(layouts, "2006-01-02 "+clock, "2006-01-02T"+clock)
+		}
+		for _, layout := range layouts {
 			if want, err := time.Parse(layout, s); err == nil {
 				if y := want.UTC().Year(); ok != (y >= 1678 && y <= 2261) || ok && got != want.UnixNano() {
 					t.Fatalf("%q: %v %t, want %v", s, got, ok, want)

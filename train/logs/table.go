@@ -860,10 +860,13 @@ func sinceEpoch(v float64) (nanos int64, ok bool) {
 var (
 	dateLayouts = map[string][]string{"us": {"1/2/2006"}, "eu": {"2/1/2006", "2.1.2006"}}
 	clocks      = []string{"", " 15:04", " 15:04:05", " 3:04 PM", " 3:04:05 PM", ", 3:04:05 PM"}
+	// zones and precisions as databases write them
+	isoClocks = []string{"15:04:05Z07", "15:04:05 UTC", "15:04:05 Z07:00", "15:04:05 Z0700", "15:04:05Z0700", "15:04",
+		"15:04Z07:00"}
 )
 
-// parseTime reads RFC 3339, also with a blank for the T and without a zone: UTC; a day alone; and dates as a setting
-// has them.
+// parseTime reads RFC 3339, also with a blank for the T, with zones as +00 and UTC, to the minute, and without a zone,
+// which is UTC; a day alone; and dates as a setting has them.
 func parseTime(s []byte, dates string) (int64, bool) {
 	var buf [40]byte
 	text := append(buf[:0], s...)
@@ -880,6 +883,13 @@ func parseTime(s []byte, dates string) (int64, bool) {
 	}
 	if t, err := time.Parse(time.RFC3339, unsafe.String(unsafe.SliceData(text), len(text))); err == nil {
 		return unixNano(t)
+	}
+	if at := len(time.DateOnly); len(s) > at && (s[at] == ' ' || s[at] == 'T') {
+		for _, clock := range isoClocks {
+			if t, err := time.Parse(time.DateOnly+string(s[at])+clock, string(s)); err == nil {
+				return unixNano(t)
+			}
+		}
 	}
 	for _, day := range dateLayouts[dates] {
 		for _, clock := range clocks {
