@@ -18,6 +18,7 @@ type Log interface {
 	MostOptions() int      // the largest of these numbers
 	Chosen(row int) int    // place of the logged action among those that the row offers
 	Pi0(row int) []float64 // π₀(·|x_i); nil: not known
+	Density(row int) bool  // π₀(a_i|x_i) is a density times the width of a bin, which may be above 1
 }
 
 // Encoded is a log whose contexts are vectors φ(x_i) of d numbers, and its actions, where they have features, vectors

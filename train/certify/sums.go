@@ -188,6 +188,7 @@ type costEstimate struct {
 	pi0    []float64 // of all actions that the row offers, or floors of them; nil: only the logged one's is known
 	all    bool      // pi0 is that of all
 	p      float64   // π₀ of the logged action
+	dense  bool      // it is of a density, and may be above 1
 	action int       // its place among them
 	cost   float64
 	model  []float64 // r̂(x, ·); nil: ls
@@ -232,10 +233,13 @@ func shrink(r, s float64) float64 {
 // correction is (c − q)/π₀ of the logged action, at the propensity where it is largest.
 func (e *costEstimate) correction(l float64) float64 {
 	d := e.cost - e.q(e.action, l)
-	if d < 0 {
-		return d / min(1, e.p*e.gamma)
+	switch {
+	case d >= 0:
+		return d / e.p * e.gamma
+	case e.dense:
+		return d / (e.p * e.gamma)
 	}
-	return d / e.p * e.gamma
+	return d / min(1, e.p*e.gamma)
 }
 
 // paired is X of the gain for a fixed policy and a model, by what the two policies do
@@ -301,7 +305,7 @@ func (s *sums) over(first, last int, work func(from, to int, into []kind) error)
 // row reads row r for a kind. pi is π(·|x), nil of a posterior; scratch is of MostOptions numbers, for the model.
 func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (costEstimate, error) {
 	e := costEstimate{pi0: s.floors, all: s.floors == nil, pi: pi, p: s.logged[r], action: s.log.Chosen(r),
-		cost: s.cost[r], gamma: s.o.Gamma, clip: bracket(s.o.Gamma), logged: s.o.contrast().Logged}
+		cost: s.cost[r], dense: s.log.Density(r), gamma: s.o.Gamma, clip: bracket(s.o.Gamma), logged: s.o.contrast().Logged}
 	reversed := s.o.contrast().Reversed
 	if reversed {
 		e.cost = -1 - e.cost

@@ -95,7 +95,7 @@ func (l *Log) Check() error {
 			return row(i, "action %d is outside 0 to %d", a, k-1)
 		case !(c >= -1 && c <= 0):
 			return row(i, "cost %v is outside [-1, 0]", c)
-		case l.Propensity != nil && !(l.Propensity[i] > 0 && (l.Propensity[i] <= 1 || l.density(i))):
+		case l.Propensity != nil && !(l.Propensity[i] > 0 && (l.Propensity[i] <= 1 || l.Density(i))):
 			return row(i, "propensity %v is outside (0, 1]", l.Propensity[i])
 		case l.Weight != nil && !(l.Weight[i] >= 0 && l.Weight[i]-l.Weight[i] == 0):
 			return row(i, "weight %v is negative or not finite", l.Weight[i])

@@ -175,8 +175,8 @@ func (l *Log) takeNumbers() bool {
 	return true
 }
 
-// density reports that the propensity of row i is a density times the width of a bin, which may be above 1.
-func (l *Log) density(i int) bool {
+// Density reports that the propensity of row i is a density times the width of a bin, which may be above 1.
+func (l *Log) Density(i int) bool {
 	return l.Numbers != nil && l.Numbers.Density[i] > 0 && !math.IsInf(l.Propensity[i], 0)
 }
 
