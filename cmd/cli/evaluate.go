@@ -177,7 +177,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 		if name := arg[strings.Index(arg, "=")+1:]; filepath.Ext(name) == ".json" {
 			if p, err := policyfile.Load(name); err == nil { // else it is told where it is opened
 				f.readColumnsLike(p)
-				own := rewardOf(p.File())
+				own := provenance.RewardOf(p.File())
 				if first = cmp.Or(first, own); !told && own != first {
 					return nil, nil, fmt.Errorf("--target %s: its rewards are %s, those of another target %s: say by "+
 						"--reward-min and --reward-max, or by --reward, what the log's are", arg, own, first)
@@ -316,6 +316,9 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 		}
 		return fmt.Errorf("--reward-model: want %s, a representation such as mlp=64, or a policy file: %w",
 			rewardModels(), err)
+	}
+	if own, is := provenance.RewardOf(p.File()), provenance.RewardIn(log); own != is {
+		return fmt.Errorf("--reward-model %s: its rewards are %s, those of the log %s", f.model, own, is)
 	}
 	m, err := o.Judge.RewardModel(p.File())
 	var withheld *provenance.Withheld

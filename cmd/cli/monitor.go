@@ -108,12 +108,11 @@ func monitorCommand(lib library.Library) *cobra.Command {
 	return cmd
 }
 
-// sameRange refuses rewards of another range than what the policy file promises is about.
+// sameRange refuses rewards of another range, or otherwise made, than what the policy file promises is about.
 func sameRange(log *logs.Log, p *policyfile.Policy) error {
-	low, high := p.File().RewardMin, p.File().RewardMax
-	if u := log.Units(); u.Low != low || u.High != high {
-		return fmt.Errorf("what the policy file promises is about rewards from %v to %v, and the log is read with "+
-			"rewards from %v to %v: leave --reward-min and --reward-max out", low, high, u.Low, u.High)
+	if own, is := provenance.RewardOf(p.File()), provenance.RewardIn(log); own != is {
+		return fmt.Errorf("what the policy file promises is about rewards %s, and the log is read with rewards %s: "+
+			"leave --reward-min, --reward-max, --reward and --reward-map out", own, is)
 	}
 	return nil
 }

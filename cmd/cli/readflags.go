@@ -18,7 +18,6 @@ import (
 	"opl/train/certify"
 	"opl/train/library"
 	"opl/train/logs"
-	"opl/train/pipeline"
 	"opl/train/provenance"
 )
 
@@ -107,8 +106,8 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 	case !(o.RewardMin < o.RewardMax):
 		return nil, errors.New("--reward-min must be below --reward-max")
 	case f.Reward != "" && (f.set.Changed("reward-min") || f.set.Changed("reward-max")):
-		return nil, errors.New("--reward: leave --reward-min and --reward-max out: what the reward can be is " +
-			"computed from the --range of its columns")
+		return nil, fmt.Errorf("the reward is %s: leave --reward-min and --reward-max out: what it can be is "+
+			"computed from the --range of its columns", f.Reward)
 	case f.Reward != "" || !f.scaled():
 		o.RewardMin, o.RewardMax = 0, 0
 	}
@@ -152,7 +151,7 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 			"NAME --range NAME=%v:%v", err, f.RewardMin, f.RewardMax)
 	}
 	if err == nil && f.formula != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "opl: the reward is %s, as the policy's file says\n", f.Reward)
+		fmt.Fprintf(cmd.ErrOrStderr(), "opl: %s, as the policy's file says\n", f.formula)
 	}
 	if err == nil && l.FilesHash != "" {
 		l.FilesHash += " " + drawn
@@ -270,22 +269,21 @@ func (f *readFlags) readColumnsLike(p *policyfile.Policy) {
 		f.ColumnsBefore = p.File().Columns
 	}
 	f.CategoriesBefore = append(f.CategoriesBefore, provenance.Codes(p.File())...) // of several policies, all
-	if t, err := pipeline.TrainingOf(p.File()); err == nil && t.Formula != nil && !f.scaled() {
-		f.formula, f.Reward = t.Formula, t.Formula.Reward
-		f.RewardMin, f.RewardMax = p.File().RewardMin, p.File().RewardMax
+	if of := provenance.FormulaOf(p.File()); of != nil && f.Reward == "" && !f.set.Changed("reward-map") {
+		f.formula, f.Reward = of, of.Reward
+		for name, worth := range of.Map {
+			if f.worth == nil {
+				f.worth = map[string]string{}
+			}
+			f.worth[name] = strconv.FormatFloat(worth, 'g', -1, 64)
+		}
+		if of.Reward != "" {
+			f.RewardMin, f.RewardMax = p.File().RewardMin, p.File().RewardMax
+		}
 	}
 	if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
 		f.ranged, f.RewardMin, f.RewardMax = true, low, high // as if it were given
 	}
-}
-
-// rewardOf says what a policy calls reward.
-func rewardOf(f *policyfile.File) string {
-	text := fmt.Sprintf("from %v to %v", f.RewardMin, f.RewardMax)
-	if t, err := pipeline.TrainingOf(f); err == nil && t.Formula != nil {
-		text += " by " + t.Formula.Reward
-	}
-	return text
 }
 
 // columns returns the log's own names of columns, as far as they are known.

@@ -11,6 +11,7 @@ import (
 	"math"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -36,11 +37,13 @@ const (
 func Arrow(r io.Reader) (rows io.Reader, err error) {
 	defer recovered(&err)
 	in := bufio.NewReader(r)
-	if first, _ := in.Peek(len(fileMagic)); string(first) == fileMagic {
+	first, _ := in.Peek(len(fileMagic))
+	file := string(first) == fileMagic
+	if file {
 		_, _ = in.Discard(len(fileMagic))
 	}
 	mem := limited{memory.NewGoAllocator()}
-	batches, err := ipc.NewReaderFromMessageReader(&messages{in: in, mem: mem}, ipc.WithAllocator(mem))
+	batches, err := ipc.NewReaderFromMessageReader(&messages{in: in, mem: mem, file: file}, ipc.WithAllocator(mem))
 	if err != nil {
 		return nil, fmt.Errorf("Arrow stream: %w", err)
 	}
@@ -74,8 +77,9 @@ func (l limited) Reallocate(size int, b []byte) []byte {
 // messages are those of a stream. They are read here since the library's reader takes the end of the bytes for the
 // end of the stream, and any length that metadata claims for true.
 type messages struct {
-	in  io.Reader
-	mem memory.Allocator
+	in   io.Reader
+	mem  memory.Allocator
+	file bool // a footer follows the end
 }
 
 func (*messages) Retain()  {}
@@ -97,7 +101,7 @@ func (m *messages) Message() (_ *ipc.Message, err error) {
 	case err != nil:
 		return nil, err
 	case length == 0:
-		return nil, io.EOF
+		return nil, m.end()
 	case length > most:
 		return nil, fmt.Errorf("it is damaged: metadata of %d bytes", length)
 	}
@@ -111,6 +115,25 @@ func (m *messages) Message() (_ *ipc.Message, err error) {
 		return nil, err
 	}
 	return ipc.NewMessage(meta, body), nil
+}
+
+// end is io.EOF behind the mark of the end, where nothing follows but the footer of a file: its bytes, their number and
+// the magic.
+func (m *messages) end() error {
+	rest, err := io.ReadAll(io.LimitReader(m.in, most))
+	n := len(rest) - 10 // of the footer
+	switch {
+	case err != nil:
+		return err
+	case len(rest) == 0 && !m.file:
+		return io.EOF
+	case m.file && n >= 0 && string(rest[n+4:]) == fileMagic[:6] && binary.LittleEndian.Uint32(rest[n:]) == uint32(n):
+		return io.EOF
+	case m.file:
+		return errors.New("the file does not end with a footer after its mark of the end: was it cut off, or put " +
+			"together of several?")
+	}
+	return fmt.Errorf("%d bytes follow the mark of its end: give each stream a file of its own", len(rest))
 }
 
 func (m *messages) word() (uint32, error) {
@@ -285,7 +308,7 @@ func value(to []byte, column arrow.Array, i int) []byte {
 	case *array.Timestamp:
 		return c.Value(i).ToTime(c.DataType().(*arrow.TimestampType).Unit).AppendFormat(append(to, '"'),
 			time.RFC3339Nano+`"`)
-	case *array.Decimal128, *array.Decimal256:
+	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
 		return append(to, column.ValueStr(i)...)
 	case *array.Struct:
 		var inner []arrow.Array
@@ -313,6 +336,12 @@ func value(to []byte, column arrow.Array, i int) []byte {
 			to = value(to, c.ListValues(), int(j))
 		}
 		return append(to, ']')
+	}
+	if c, ok := column.(interface{ Value(int) []byte }); ok { // bytes, which are text, as in Parquet
+		if b := c.Value(i); utf8.Valid(b) {
+			return text(to, string(b))
+		}
+		panic("bytes that are no UTF-8, where a text or a number should be")
 	}
 	other, err := json.Marshal(column.GetOneForMarshal(i)) // other integers, booleans, dates
 	if err != nil {

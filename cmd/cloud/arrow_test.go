@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,6 +145,14 @@ func TestArrow_RefusesWhatIsCutOrDamaged(t *testing.T) {
 			if n, err := read(whole[:at]); err == nil || n > 0 && !strings.Contains(err.Error(), "it ends in the middle") {
 				t.Fatalf("file %v, cut at %d of %d: %d bytes, %v", file, at, end, n, err)
 			}
+		}
+		for name, more := range map[string][]byte{"a stream": whole, "an end": make([]byte, 8), "a line": []byte("a,1,0.5\n")} {
+			if _, err := read(slices.Concat(whole, more)); err == nil {
+				t.Errorf("file %v, and behind it %s: no error", file, name)
+			}
+		}
+		if _, err := read(whole[:len(whole)-1]); err == nil {
+			t.Errorf("file %v without its last byte: no error", file)
 		}
 		path := filepath.Join(t.TempDir(), "cut.arrow")
 		if err := os.WriteFile(path, whole[:end/2], 0o600); err != nil {

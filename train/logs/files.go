@@ -148,6 +148,9 @@ func (f *Files) share(o *Options) error {
 		}
 		fmt.Fprintf(h, "%s %d\n", path.Base(filepath.ToSlash(g.name)), size)
 	}
+	if s.Number < 1 || s.Number > s.Of {
+		return fmt.Errorf("share %d of %d: want one from 1 to %d", s.Number, s.Of, max(1, s.Of))
+	}
 	f.hash = fmt.Sprintf("%d files %016x", n, h.Sum64())
 	f.list = f.list[(s.Number-1)*n/s.Of : s.Number*n/s.Of]
 	return nil

@@ -11,24 +11,46 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
-// Formula is how a reward was computed, see [Options.Reward].
+// Formula is how a reward was made of what the log has.
 type Formula struct {
-	Reward string                `json:"reward"`
-	Ranges map[string][2]float64 `json:"ranges"` // of the outcomes that it reads, by their names
+	Reward string                `json:"reward,omitempty"` // see [Options.Reward]
+	Ranges map[string][2]float64 `json:"ranges,omitempty"` // of the outcomes that it reads, by their names
+	Map    map[string]float64    `json:"map,omitempty"`    // see [Forms.RewardMap]
 }
 
-// said is the formula as it was given; nil: none was.
-func (f *formula) said() *Formula {
-	if f == nil {
+// made is the formula as it was given; nil: rewards are what the log has.
+func (o *Options) made() *Formula {
+	f := o.formula
+	if f == nil && len(o.RewardMap) == 0 {
 		return nil
 	}
-	out := &Formula{Reward: f.text, Ranges: map[string][2]float64{}}
-	for c, u := range f.ranges {
-		out.Ranges[Outcome{Column: f.outcome(c)}.Name()] = [2]float64{u.Low, u.High}
+	out := &Formula{Map: maps.Clone(o.RewardMap)}
+	if f != nil {
+		out.Reward, out.Ranges = f.text, map[string][2]float64{}
+		for c, u := range f.ranges {
+			out.Ranges[Outcome{Column: f.outcome(c)}.Name()] = [2]float64{u.Low, u.High}
+		}
 	}
 	return out
+}
+
+// String says how the reward is made, as settings say it.
+func (f *Formula) String() string {
+	var worth []string
+	for _, name := range slices.Sorted(maps.Keys(f.Map)) {
+		worth = append(worth, fmt.Sprintf("%s=%v", name, f.Map[name]))
+	}
+	text := ""
+	if worth != nil {
+		text = "reward-map " + strings.Join(worth, ",")
+	}
+	if f.Reward != "" {
+		text = fmt.Sprintf("reward %q ", f.Reward) + text
+	}
+	return strings.TrimSpace(text)
 }
 
 // formula is a reward that is computed from columns, constant + Σ times[c]·c, such as revenue − 0.2·cost_shipping.

@@ -137,7 +137,7 @@ func OpenAll(ctx context.Context, paths []string, o Options) (_ *Log, err error)
 	if err != nil {
 		return nil, err
 	}
-	l.RewardMin, l.RewardMax, l.FilesHash, l.Formula = o.RewardMin, o.RewardMax, f.hash, o.formula.said()
+	l.RewardMin, l.RewardMax, l.FilesHash, l.Formula = o.RewardMin, o.RewardMax, f.hash, o.made()
 	if l.Lists != nil {
 		l.Lists.Assume, l.Lists.SlotWeights = o.Assume, o.SlotWeights
 	}

@@ -41,7 +41,7 @@ func scalarCell(k *rowBlock, leaves []*leaf, values [][]parquet.Value) blockCell
 	case form == '"' && !utf8.Valid(s):
 		return k.wrong("the text is not UTF-8")
 	case form == '0' && (kind == parquet.Int32 || kind == parquet.Int64) &&
-		(c.role == roleField || c.textual() && c.role != roleContext): // it may be none of float64
+		(c.role == roleField || c.textual() && (c.role != roleContext || math.Abs(x) >= 1<<53)): // it may be none of float64
 		s = l.appendDigits(nil, v, x)
 	}
 	cell := blockCell{form: form, from: len(k.text), number: x}

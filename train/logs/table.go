@@ -656,8 +656,19 @@ func (o *Options) mapped(form jsontext.Kind, s []byte, v float64) (worth float64
 	if form == '0' && s == nil {
 		s = strconv.AppendFloat(nil, v, 'g', -1, 64)
 	}
-	worth, ok = o.RewardMap[string(s)]
-	return worth, ok
+	if worth, ok = o.RewardMap[string(s)]; ok || form == 't' {
+		return worth, ok
+	}
+	number, ok := parseNumber(s)
+	if !ok {
+		return 0, false
+	}
+	for name, worth := range o.RewardMap { // 1.0 is 1
+		if of, ok := parseNumber([]byte(name)); ok && of == number {
+			return worth, true
+		}
+	}
+	return 0, false
 }
 
 // lacks reports a value of a context that is none.
