@@ -27,7 +27,7 @@ func list[T any](open, shut string, items []T, write func(T) string) string {
 // numbers are those of the names that are numbers: 2.0 in a context is the category 2.
 func (c Condition) numbers() (all []float64) {
 	for _, name := range c.In {
-		if v, ok := features.Numeral(name); ok {
+		if v, ok := features.Numeral(name); ok && !slices.Contains(c.apart, name) {
 			all = append(all, v)
 		}
 	}

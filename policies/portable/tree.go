@@ -49,7 +49,8 @@ type Condition struct {
 	In        []string // nil: not asked
 	Missing   bool     // asks only whether the number is missing
 
-	also []string // how truth values of In are written otherwise
+	also  []string // how truth values of In are written otherwise
+	apart []string // names of In whose number names another category, as 1.2 is not 1.20 where both are known
 }
 
 // ErrNoTree says that a policy cannot be written as a tree of readable size.
@@ -214,7 +215,8 @@ func (b *builder) split(e *features.Encoder, j int, cut float64, known facts, le
 		if yes == no {
 			return to[yes](known)
 		}
-		return ask(Condition{Column: column, In: []string{value}, also: alike(e, j, column, value)}, known, to[yes], to[no])
+		return ask(Condition{Column: column, In: []string{value}, also: alike(e, j, column, value),
+			apart: apart(e, j, column, value)}, known, to[yes], to[no])
 	}
 	if !(e.Scale[j] > 0) {
 		b.err = fmt.Errorf("the scale of %q is not above 0: %w", e.Names[j], ErrNoTree)
@@ -258,6 +260,7 @@ func (b *builder) set(e *features.Encoder, of []int32, known facts, left, right 
 		}
 		c.Column, c.In = column, append(c.In, value)
 		c.also = append(c.also, alike(e, int(j), column, value)...)
+		c.apart = append(c.apart, apart(e, int(j), column, value)...)
 	}
 	slices.Sort(c.In)
 	return ask(c, known, left, right)
@@ -283,6 +286,14 @@ func alike(e *features.Encoder, j int, column, value string) (other []string) {
 		}
 	}
 	return other
+}
+
+// apart is the value of feature j if its number names another feature.
+func apart(e *features.Encoder, j int, column, value string) []string {
+	if v, ok := features.Numeral(value); ok && e.Feature(column+"="+strconv.FormatFloat(v, 'g', -1, 64)) != j {
+		return []string{value}
+	}
+	return nil
 }
 
 // ask makes a node of what is not known of a condition, or goes where it leads.

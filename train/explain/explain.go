@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -183,7 +184,7 @@ func (e *Explanation) play(plays func() certify.Policy, threads int) error {
 		e.Agreement += pi[e.log.Action[r]] / n
 		value := e.value(pi, i)
 		e.Reward += value * e.span / n
-		all.add(e.span * (value - e.reward(r)))
+		e.add(&all, e.span*(value-e.reward(r)), r)
 	}
 	low, _ := e.log.RewardRange()
 	e.Reward += low
@@ -201,18 +202,47 @@ func (e *Explanation) value(pi []float64, i int) (v float64) {
 
 func (e *Explanation) reward(row int) float64 { return -e.log.Cost[row] }
 
-// moments are those of numbers.
-type moments struct{ n, sum, square float64 }
+// moments are those of numbers, whose rows may be in clusters.
+type moments struct {
+	n, sum, square float64
+	clusters       map[int32]*[2]float64 // the number of rows of each, and their sum; nil: each row is one
+}
 
-func (m *moments) add(v float64) { m.n, m.sum, m.square = m.n+1, m.sum+v, m.square+v*v }
+// add adds the number of a row of the log.
+func (e *Explanation) add(m *moments, v float64, row int) {
+	m.n, m.sum, m.square = m.n+1, m.sum+v, m.square+v*v
+	if e.log.Group == nil {
+		return
+	}
+	if m.clusters == nil {
+		m.clusters = map[int32]*[2]float64{}
+	}
+	c := e.log.Group[row]
+	if c < 0 { // of its own
+		c = int32(-1 - row)
+	}
+	if m.clusters[c] == nil {
+		m.clusters[c] = &[2]float64{}
+	}
+	m.clusters[c][0]++
+	m.clusters[c][1] += v
+}
 
 func (m *moments) mean() float64 { return m.sum / max(1, m.n) }
 
 func (m *moments) se() float64 {
-	if m.n < 2 {
+	n, square := m.n, m.square-m.sum*m.sum/max(1, m.n)
+	if m.clusters != nil {
+		n, square = float64(len(m.clusters)), 0
+		for _, c := range slices.Sorted(maps.Keys(m.clusters)) {
+			d := m.clusters[c][1] - m.clusters[c][0]*m.mean()
+			square += d * d
+		}
+	}
+	if n < 2 {
 		return 0
 	}
-	return math.Sqrt(max(0, m.square-m.sum*m.sum/m.n) / (m.n * (m.n - 1)))
+	return math.Sqrt(max(0, square)*n/(n-1)) / m.n
 }
 
 // permute measures what the policy loses if a column has the values of other rows.
@@ -255,7 +285,7 @@ func (e *Explanation) permute(ctx context.Context, threads int) error {
 			if err := e.policy.PropensitiesOf(pi, other); err != nil {
 				return err
 			}
-			loss.add(e.span * (e.value(e.pi[at[i]*k:(at[i]+1)*k], at[i]) - e.value(pi, at[i])))
+			e.add(&loss, e.span*(e.value(e.pi[at[i]*k:(at[i]+1)*k], at[i])-e.value(pi, at[i])), e.rows[at[i]])
 		}
 		e.Importance[c] = Column{column, loss.mean(), loss.se()}
 		return nil

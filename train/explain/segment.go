@@ -45,7 +45,7 @@ func (e *Explanation) segment(log *logs.Log, judge *provenance.Judge, o Options)
 		var gain moments
 		for _, r := range rows[s] {
 			if i, ok := place[r]; ok {
-				gain.add(e.span * (e.value(e.pi[i*k:(i+1)*k], i) - e.reward(r)))
+				e.add(&gain, e.span*(e.value(e.pi[i*k:(i+1)*k], i)-e.reward(r)), r)
 			}
 		}
 		e.Segments[s].Rows, e.Segments[s].Gain, e.Segments[s].SE = int(gain.n), gain.mean(), gain.se()

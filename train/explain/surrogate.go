@@ -106,7 +106,7 @@ func (e *Explanation) leaves(tree *portable.Tree) {
 			f.logged++
 		}
 		f.pi += pi[f.action]
-		f.gain.add(e.span * (e.value(pi, i) - e.reward(r)))
+		e.add(&f.gain, e.span*(e.value(pi, i)-e.reward(r)), r)
 		if e.Surrogate.Exact || i%2 == 1 {
 			if judged++; floats.MaxIdx(pi) == f.action {
 				same++

@@ -49,6 +49,8 @@ type DoseCurve struct {
 	// Point is what the policy of [CurveOptions] would have earned, by Judged rows.
 	Point  *Kernel `json:"point,omitempty"`
 	Judged int     `json:"judged,omitempty"`
+	// Contradicted says what in the log contradicts what the band assumes; empty: nothing.
+	Contradicted string `json:"contradicted,omitempty"`
 	// Notes are what is to be known of the log, as [Options] has them.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -130,6 +132,7 @@ func Curve(log *logs.Log, judge *provenance.Judge, o CurveOptions) (DoseCurve, e
 			out.Doses = append(out.Doses, d)
 		}
 	}
+	out.Contradicted = k.contradicted
 	return out, nil
 }
 
@@ -137,6 +140,8 @@ func Curve(log *logs.Log, judge *provenance.Judge, o CurveOptions) (DoseCurve, e
 type kernels struct {
 	log       *logs.Log
 	predicted [][]float64 // r̂(x_i, c)
+
+	contradicted string // by what certificates found
 }
 
 // dose values an action by some rows. The judges are those of the reward and its opposite.
@@ -156,6 +161,7 @@ func (k *kernels) dose(rows []int, c int, judges [2]*provenance.Judge, o certify
 		if err != nil {
 			return d, err
 		}
+		k.contradicted = cmp.Or(k.contradicted, got.Statement().Contradicted)
 		ends[e] = min(1, max(0, got.Guaranteed()))
 	}
 	sum, weight := 0.0, 0.0

@@ -49,6 +49,10 @@ func concludedCurve(c ope.DoseCurve) string {
 	d := logs.Places((best.High - best.Low) / 2)
 	text := fmt.Sprintf("best bound: %s earns at least %.*f with probability %v; the log earned %.*f; next: opl train",
 		strings.TrimSpace(best.Segment+" "+numbers(best)), d, logs.Below(best.Low, d), 1-c.Delta, d, c.Logging)
+	if c.Contradicted != "" {
+		text = fmt.Sprintf("doubted: the log contradicts what bounds assume: %s\n%s, if it were not for the doubt; "+
+			"next: mend that", c.Contradicted, strings.TrimSuffix(text, "; next: opl train"))
+	}
 	if k := c.Point; k != nil {
 		text += fmt.Sprintf("\nthe policy as one number in each context: %s by %d rows that had no part in it, "+
 			"bandwidth %.3g; biased, as point values are", around(plain, k.DR, logs.Half(k.SE)), c.Judged, k.Bandwidth)
