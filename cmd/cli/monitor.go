@@ -112,7 +112,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 func sameRange(log *logs.Log, p *policyfile.Policy) error {
 	if own, is := provenance.RewardOf(p.File()), provenance.RewardIn(log); own != is {
 		return fmt.Errorf("what the policy file promises is about rewards %s, and the log is read with rewards %s: "+
-			"leave --reward-min, --reward-max, --reward and --reward-map out", own, is)
+			"leave --reward-min, --reward-max and --reward out", own, is)
 	}
 	return nil
 }

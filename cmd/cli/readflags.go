@@ -30,6 +30,7 @@ type readFlags struct {
 	within   string        // --action-range
 	ranged   bool          // the range of rewards is that of a policy file
 	formula  *logs.Formula // of a policy file, by which the reward is computed
+	unclear  bool          // a policy file says what numbers are worth
 	worth    map[string]string
 }
 
@@ -101,6 +102,13 @@ func (f *readFlags) open(cmd *cobra.Command, paths ...string) (*logs.Log, error)
 		}
 	}
 	switch {
+	case f.unclear:
+		var pairs []string
+		for _, name := range slices.Sorted(maps.Keys(f.worth)) {
+			pairs = append(pairs, name+"="+f.worth[name])
+		}
+		return nil, fmt.Errorf("the policy was learned with --reward-map %s: give that if the log writes rewards so, "+
+			"or --reward-map 0=0 if they are worth what they say", strings.Join(pairs, ","))
 	case o.NoCache && o.Cache != "":
 		return nil, errors.New("--cache and --no-cache: give one of them")
 	case !(o.RewardMin < o.RewardMax):
@@ -269,20 +277,32 @@ func (f *readFlags) readColumnsLike(p *policyfile.Policy) {
 		f.ColumnsBefore = p.File().Columns
 	}
 	f.CategoriesBefore = append(f.CategoriesBefore, provenance.Codes(p.File())...) // of several policies, all
-	if of := provenance.FormulaOf(p.File()); of != nil && f.Reward == "" && !f.set.Changed("reward-map") {
-		f.formula, f.Reward = of, of.Reward
-		for name, worth := range of.Map {
-			if f.worth == nil {
-				f.worth = map[string]string{}
-			}
-			f.worth[name] = strconv.FormatFloat(worth, 'g', -1, 64)
-		}
-		if of.Reward != "" {
-			f.RewardMin, f.RewardMax = p.File().RewardMin, p.File().RewardMax
-		}
+	if of := provenance.FormulaOf(p.File()); of != nil {
+		f.formulate(of, p.File())
 	}
 	if low, high := p.File().RewardMin, p.File().RewardMax; !f.scaled() && (low != 0 || high != 1) {
 		f.ranged, f.RewardMin, f.RewardMax = true, low, high // as if it were given
+	}
+}
+
+// formulate takes how a policy's rewards are made of what a log has, where flags do not say it. Words have a worth. What
+// numbers are worth must be said again: a log that join wrote has the worth itself.
+func (f *readFlags) formulate(of *logs.Formula, p *policyfile.File) {
+	if of.Reward != "" && f.Reward == "" {
+		f.formula, f.Reward = of, of.Reward
+		f.RewardMin, f.RewardMax = p.RewardMin, p.RewardMax
+	}
+	if f.set.Changed("reward-map") {
+		return
+	}
+	for name, worth := range of.Map {
+		if f.worth == nil {
+			f.worth = map[string]string{}
+		}
+		f.worth[name] = strconv.FormatFloat(worth, 'g', -1, 64)
+		if _, err := strconv.ParseFloat(name, 64); err == nil {
+			f.unclear = true
+		}
 	}
 }
 

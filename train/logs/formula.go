@@ -11,7 +11,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Formula is how a reward was made of what the log has.
@@ -37,21 +36,8 @@ func (o *Options) made() *Formula {
 	return out
 }
 
-// String says how the reward is made, as settings say it.
-func (f *Formula) String() string {
-	var worth []string
-	for _, name := range slices.Sorted(maps.Keys(f.Map)) {
-		worth = append(worth, fmt.Sprintf("%s=%v", name, f.Map[name]))
-	}
-	text := ""
-	if worth != nil {
-		text = "reward-map " + strings.Join(worth, ",")
-	}
-	if f.Reward != "" {
-		text = fmt.Sprintf("reward %q ", f.Reward) + text
-	}
-	return strings.TrimSpace(text)
-}
+// String is the formula as setting reward has it.
+func (f *Formula) String() string { return fmt.Sprintf("reward %q", f.Reward) }
 
 // formula is a reward that is computed from columns, constant + Σ times[c]·c, such as revenue − 0.2·cost_shipping.
 type formula struct {

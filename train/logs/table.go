@@ -663,12 +663,14 @@ func (o *Options) mapped(form jsontext.Kind, s []byte, v float64) (worth float64
 	if !ok {
 		return 0, false
 	}
-	for name, worth := range o.RewardMap { // 1.0 is 1
-		if of, ok := parseNumber([]byte(name)); ok && of == number {
-			return worth, true
+	first := ""
+	for name := range o.RewardMap { // 1.0 is 1
+		if of, is := parseNumber([]byte(name)); is && of == number && (first == "" || name < first) {
+			first = name
 		}
 	}
-	return 0, false
+	worth, ok = o.RewardMap[first]
+	return worth, ok && first != ""
 }
 
 // lacks reports a value of a context that is none.

@@ -17,7 +17,7 @@ func FormulaOf(f *policyfile.File) *logs.Formula {
 	return t.Formula
 }
 
-// RewardOf says what a policy calls reward: its range and how it is made.
+// RewardOf says what a policy calls reward: its range, and its formula.
 func RewardOf(f *policyfile.File) string { return reward(f.RewardMin, f.RewardMax, FormulaOf(f)) }
 
 // RewardIn says it of a log.
@@ -28,7 +28,7 @@ func RewardIn(l *logs.Log) string {
 
 func reward(low, high float64, of *logs.Formula) string {
 	text := fmt.Sprintf("from %v to %v", low, high)
-	if of != nil {
+	if of != nil && of.Reward != "" {
 		text += " by " + of.String()
 	}
 	return text
