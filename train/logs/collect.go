@@ -118,6 +118,9 @@ func (c *collected) next(b *builder) error {
 	r.policy = append(r.policy, d.Policy...)
 	r.p, r.hasP = d.Propensity, d.Propensity != 0 && !r.hasDensity
 	r.weight, r.hasWeight = d.Weight, c.weighted
+	if r.unrewarded = d.Unrewarded; r.unrewarded < 0 {
+		return bad("unrewarded", "%d is no number of decisions", d.Unrewarded)
+	}
 	if !c.weighted {
 		r.weight = 0
 	}

@@ -265,3 +265,16 @@ func TestOpen_GroupWithoutANameIsNone(t *testing.T) {
 		t.Error(l.Group)
 	}
 }
+
+// Decisions without a reward that were left out are counted as those of a file are: nothing may be certified then.
+func TestCollect_CountsWhatWasLeftOut(t *testing.T) {
+	d := []Decision{{Propensity: .5, Unrewarded: 2}, {Action: 1, Propensity: .5, Cost: -1, Unrewarded: 3}}
+	l, err := Collect([]string{"a", "b"}, d)
+	if err != nil || l.Unrewarded != 5 {
+		t.Errorf("%v, %v", l, err)
+	}
+	d[1].Unrewarded = -1
+	if _, err := Collect([]string{"a", "b"}, d); err == nil || !strings.Contains(err.Error(), "row 2") {
+		t.Error(err)
+	}
+}

@@ -35,7 +35,7 @@ type Decision struct {
 	Outcomes     []float64        // of [Log].Outcomes, in their order; NaN: missing
 	Slate        string           // the list that the row is a slot of; empty: none
 	Slot         int              // its slot, from 1; 0: none
-	// decisions without a reward that were left out since the row before; written, not read back
+	// decisions without a reward that were left out since the row before; of a log that was read 0, see Log.Unrewarded
 	Unrewarded int
 	Catalogue  string // hash of the catalogue that the decision was among, see Log.Among; empty: not known
 	Policy     string // that logged the row, its name or hash; empty: not known
