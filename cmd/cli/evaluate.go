@@ -317,10 +317,10 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 		return fmt.Errorf("--reward-model: want %s, a representation such as mlp=64, or a policy file: %w",
 			rewardModels(), err)
 	}
-	if own, is := provenance.RewardOf(p.File()), provenance.RewardIn(log); own != is {
+	m, err := o.Judge.RewardModel(p.File())
+	if own, is := provenance.RewardOf(p.File()), provenance.RewardIn(log); err == nil && own != is {
 		return fmt.Errorf("--reward-model %s: its rewards are %s, those of the log %s", f.model, own, is)
 	}
-	m, err := o.Judge.RewardModel(p.File())
 	var withheld *provenance.Withheld
 	switch {
 	case errors.As(err, &withheld):

@@ -90,7 +90,7 @@ type Segment struct {
 // than leastPermuted.
 const (
 	mostColumns   = 100
-	mostPermuted  = 1_000
+	mostPermuted  = 2_000
 	mostPlayed    = 1 << 19
 	mostWalked    = 1 << 28
 	leastPermuted = 200
