@@ -300,7 +300,7 @@ func (f *readFlags) formulate(of *logs.Formula, p *policyfile.File) {
 			f.worth = map[string]string{}
 		}
 		f.worth[name] = strconv.FormatFloat(worth, 'g', -1, 64)
-		if _, err := strconv.ParseFloat(name, 64); err == nil {
+		if v, err := strconv.ParseFloat(name, 64); err == nil && v != worth {
 			f.unclear = true
 		}
 	}

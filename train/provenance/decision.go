@@ -64,19 +64,20 @@ type Decision struct {
 
 // Outcome holds one outcome of a decision, in its own units.
 type Outcome struct {
-	Name         string  `json:"name"`              // without the prefix of its column; of the goal: reward
-	Column       string  `json:"column"`            // of the log
-	Kind         string  `json:"kind"`              // goal, guardrail or budget
-	Low          float64 `json:"low"`               // what it can be
-	High         float64 `json:"high"`              // upper end of that range
-	RangeAssumed bool    `json:"range_assumed"`     // since all values are 0 or 1
-	Rows         int     `json:"rows"`              // that certify
-	Missing      int     `json:"missing"`           // rows without a value
-	AtRandom     bool    `json:"missing_at_random"` // rows that lack it are left out, as missing at random
-	Estimate     float64 `json:"estimate"`          // of its mean under the policy, by rows that have it
-	SE           float64 `json:"se"`                // standard error of Estimate
-	Logging      float64 `json:"logging"`           // its mean in the same rows
-	Point        float64 `json:"point"`             // the estimate of what is bounded
+	Name         string  `json:"name"`               // without the prefix of its column; of the goal: reward
+	Column       string  `json:"column"`             // of the log
+	Kind         string  `json:"kind"`               // goal, guardrail or budget
+	Low          float64 `json:"low"`                // what it can be
+	High         float64 `json:"high"`               // upper end of that range
+	RangeAssumed bool    `json:"range_assumed"`      // since all values are 0 or 1
+	Rows         int     `json:"rows"`               // that certify
+	Constant     bool    `json:"constant,omitempty"` // all rows that certify have one value
+	Missing      int     `json:"missing"`            // rows without a value
+	AtRandom     bool    `json:"missing_at_random"`  // rows that lack it are left out, as missing at random
+	Estimate     float64 `json:"estimate"`           // of its mean under the policy, by rows that have it
+	SE           float64 `json:"se"`                 // standard error of Estimate
+	Logging      float64 `json:"logging"`            // its mean in the same rows
+	Point        float64 `json:"point"`              // the estimate of what is bounded
 	// Bounded says what Bound and Together are bounds on, which must be at least Limit, or at most if it is a cost.
 	Bounded    string  `json:"bounded"`
 	AtMost     bool    `json:"at_most"`     // it is a cost: bounds are from above
@@ -252,6 +253,7 @@ func (t trial) null(r Requirement, grouped bool) (*null, error) {
 	case !varies && n.RangeAssumed && (n.AtRandom || n.Missing == 0):
 		return nil, withhold("column %s is the same in all rows that certify: %s %s=LOW:HIGH", n.Column, constant, n.Name)
 	}
+	n.Constant = !varies
 	return n, n.require(r, logs.Outcome{Column: n.Column}.IsCost())
 }
 
@@ -523,6 +525,11 @@ func (d *Decision) conclude(contradicted string) {
 		d.Answer, d.Because, d.RowsNeeded = Undecided, "the log contradicts what the bounds assume: "+contradicted, 0
 	case d.Answer == Ship:
 		d.Because = "the goal rises, and every limit is kept"
+		for _, o := range d.Outcomes {
+			if o.Constant { // as a column that is not filled yet
+				d.Because += fmt.Sprintf("; column %s never varied: true only if it was recorded", o.Column)
+			}
+		}
 	case d.Answer == Harm || never:
 		d.RowsNeeded = 0
 	}
