@@ -134,6 +134,10 @@ func TestFile_CertifiesOnRowsThatOfferSets(t *testing.T) {
 		if c, err = provenance.New(log).Target(target, logged, provenance.FromFile(p.File()), certify.Options{}); err != nil || c.Statement().Verdict != provenance.Better {
 			t.Errorf("target: %v", err)
 		}
+		alone, err := provenance.New(log).Target(target, nil, provenance.FromFile(p.File()), certify.Options{})
+		if err != nil || alone.Guaranteed() != c.Guaranteed() {
+			t.Errorf("target without its probabilities: %v, guaranteed %v, not %v", err, alone.Guaranteed(), c.Guaranteed())
+		}
 		later := collected(t, visits(2000, 6, all))
 		any, err := provenance.Pool{provenance.New(log), provenance.New(later)}.File(ctx, p, provenance.Options{})
 		if err != nil || any.Statement().N != 5000 || any.Statement().Verdict != provenance.Better {

@@ -292,7 +292,7 @@ func (j *Judge) lasting(rows []int, o certify.Options, on *Circumstances) ([]int
 }
 
 // Target certifies a fixed policy on all rows: pi writes π(·|x_i) of the actions that row i offers
-// to dst; nil: logged has π(a_i|x_i) of each row alone. Refused as [Judge.Fixed]. If the log has
+// to dst; nil: logged has π(a_i|x_i) of each row alone, and may be nil with pi. Refused as [Judge.Fixed]. If the log has
 // all propensities, too, and the statement is for one look, a model learned from rows before
 // ([online.Learn]) makes the bound tighter. For a target that is better, Target also finds the
 // strength. Requirements of other outcomes make the certificate's Decision.
@@ -310,6 +310,11 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 		return nil, err
 	}
 	o = j.options(o)
+	if pi != nil && logged == nil {
+		if logged, err = taken(func() certify.Policy { return pi }, j.log, rows, 1); err != nil {
+			return nil, err
+		}
+	}
 	if pi != nil && !o.LoggedOnly(j.log) && !o.AnyTime && j.log.Lists == nil {
 		m, err := online.Learn(j.log, rows, o.Clusters, logged)
 		if err != nil {
@@ -423,7 +428,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		certify.AssumedBy(j.log.Lists.Assume) == "" // of each slot's own action
 	// Most of the time goes to scores of what was not logged.
 	if c.log.Choices != nil && c.log.LoggedOnly() && alone {
-		pi, err := logged(c.plays, c.log, rows, options.Threads)
+		pi, err := taken(c.plays, c.log, rows, options.Threads)
 		if err != nil {
 			return nil, err
 		}
@@ -434,7 +439,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 	}
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
 		if c.on.Relation == Fresh && !options.LoggedOnly(c.log) && j.log.Lists == nil {
-			pi, err := logged(c.plays, c.log, rows, options.Threads)
+			pi, err := taken(c.plays, c.log, rows, options.Threads)
 			if err != nil {
 				return nil, err
 			}

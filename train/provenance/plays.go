@@ -58,10 +58,11 @@ func Logged(p *policyfile.Policy, log *logs.Log, rows []int, threads int) ([]flo
 	if err != nil {
 		return nil, err
 	}
-	return logged(plays, log, rows, threads)
+	return taken(plays, log, rows, threads)
 }
 
-func logged(plays func() certify.Policy, log *logs.Log, rows []int, threads int) ([]float64, error) {
+// taken is π(a_i|x_i) of some rows, by row of the log.
+func taken(plays func() certify.Policy, log *logs.Log, rows []int, threads int) ([]float64, error) {
 	pi := make([]float64, log.Len())
 	row := func(at int) int { return rows[at] }
 	return pi, Each(plays, log, len(rows), row, threads, func(at int, dst []float64) {
