@@ -2,6 +2,7 @@ package features
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -67,5 +68,25 @@ func TestNet_AppliesItsLayersOneAfterAnother(t *testing.T) {
 	bad.Activation = "swish"
 	if err := bad.Check(9); err == nil || !strings.Contains(err.Error(), "swish") {
 		t.Error(err)
+	}
+}
+
+// Zeros are left out by blocks: what is between them is not.
+func TestTimes_LeavesOutNothingButZeros(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range 70 {
+		x, w, want, got := make([]float64, n), make([]float64, 4*n), make([]float64, 4), make([]float64, 4)
+		for j := range x {
+			if r.IntN(6) == 0 {
+				x[j] = r.NormFloat64()
+			}
+			for o := range 4 {
+				w[4*j+o] = r.NormFloat64()
+				want[o] += float64(x[j] * w[4*j+o])
+			}
+		}
+		if times(got, x, w); !slices.Equal(got, want) {
+			t.Errorf("%d inputs: %v, want %v", n, got, want)
+		}
 	}
 }

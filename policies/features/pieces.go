@@ -72,9 +72,16 @@ func (p *Pieces) apply(h, x, _ []float64) {
 		h[i] = x[j]
 	}
 	for i, j := range p.Features {
-		knots := p.Knots[i]
-		for b := range len(knots) - 1 {
-			h[at] = min(1, max(0, (x[j]-knots[b])/(knots[b+1]-knots[b])))
+		knots, v := p.Knots[i], x[j]
+		for b, low := range knots[:len(knots)-1] {
+			switch high := knots[b+1]; {
+			case v >= high:
+				h[at] = 1
+			case v <= low:
+				h[at] = 0
+			default: // NaN, too
+				h[at] = (v - low) / (high - low)
+			}
 			at++
 		}
 	}

@@ -75,7 +75,7 @@ func TestHierarchy_ScalesArriveWhereFewRowsTell(t *testing.T) {
 	l0, l1 := s.precisions()
 	weight, rows := h.curved(theta)
 	alone := make([]float64, h.Dim())
-	h.diagonal(make([]float64, h.Dim()), alone, intercept, weight, rows, l0[intercept], l1[intercept])
+	h.diagonal(make([]float64, h.Dim()), alone, []int{intercept}, weight, rows, l0, l1)
 	if own[intercept] < 1.05*alone[intercept] {
 		t.Errorf("variance of intercepts %.3g, alone %.3g", own[intercept], alone[intercept])
 	}

@@ -333,17 +333,15 @@ func (h *Hierarchy) variances(theta []float64, s Scales) (shared, own []float64,
 		floats.Scale(s.Dispersion, shared)
 		floats.Scale(s.Dispersion, own)
 	}()
+	var apart []int
 	for _, columns := range strata {
-		if len(columns) > 1 && (whole || len(columns) <= mostBlock) {
-			if err := h.block(shared, own, columns, weight, rows, told, l0, l1); err != nil {
-				return nil, nil, err
-			}
-			continue
-		}
-		for _, j := range columns {
-			h.diagonal(shared, own, j, weight, rows, l0[j], l1[j])
+		if len(columns) == 1 || !whole && len(columns) > mostBlock {
+			apart = append(apart, columns...)
+		} else if err := h.block(shared, own, columns, weight, rows, told, l0, l1); err != nil {
+			return nil, nil, err
 		}
 	}
+	h.diagonal(shared, own, apart, weight, rows, l0, l1)
 	return shared, own, nil
 }
 
@@ -401,25 +399,22 @@ func (h *Hierarchy) block(shared, own []float64, columns []int, weight []float64
 	if err != nil {
 		return err
 	}
-	var g, full, gs mat.Dense // products of dense matrices are faster
+	g, gs, full := make([]float64, m), make([]float64, m), make([]float64, m*m)
 	for a, at := range places {
-		if len(at) == 0 {
-			continue
-		}
-		g.CloneFrom(inverses[a])
-		full.CloneFrom(inverses[a])
+		k := len(at)
 		for x, j := range at {
-			row := g.RawRowView(x)
-			for y, k := range at {
-				row[y] *= -l1[columns[k]]
-				full.Set(x, y, sigma.At(j, k))
+			for y, l := range at {
+				full[x*k+y] = sigma.At(j, l)
 			}
-			row[x]++
 		}
-		gs.Reset()
-		gs.Mul(&g, &full)
 		for x, j := range at {
-			own[columns[j]] += inverses[a].At(x, x) + floats.Dot(g.RawRowView(x), gs.RawRowView(x))
+			for y, l := range at {
+				g[y] = -l1[columns[l]] * inverses[a].At(x, y)
+			}
+			g[x]++
+			clear(gs[:k])
+			simd.AddRowsTimes(gs[:k], full[:k*k], g[:k])
+			own[columns[j]] += inverses[a].At(x, x) + floats.Dot(g[:k], gs[:k])
 		}
 	}
 	for j, c := range columns {
@@ -433,7 +428,7 @@ func (h *Hierarchy) covariance(rows, columns []int, weight []float64,
 	precision func(column int) float64) (*mat.SymDense, error) {
 	m := len(columns)
 	wide := (m + 3) &^ 3 // which kernels take whole
-	x, column := make([]float64, passRows*wide), make([]float64, passRows)
+	x, by := make([]float64, passRows*wide), make([]float64, passRows)
 	curved := make([]float64, m*wide)
 	for some := range slices.Chunk(rows, passRows) { // which the second cache has
 		for k, i := range some {
@@ -441,13 +436,9 @@ func (h *Hierarchy) covariance(rows, columns []int, weight []float64,
 			for j, c := range columns {
 				to[j] = from[c]
 			}
+			by[k] = weight[i]
 		}
-		for j := range m {
-			for k, i := range some {
-				column[k] = weight[i] * x[k*wide+j]
-			}
-			simd.AddRowsTimes(curved[j*wide:(j+1)*wide], x[:len(some)*wide], column[:len(some)])
-		}
+		addSquares(curved, x[:len(some)*wide], by[:len(some)])
 	}
 	for j, c := range columns {
 		curved[j*wide+j] += precision(c)
@@ -457,16 +448,37 @@ func (h *Hierarchy) covariance(rows, columns []int, weight []float64,
 	return inverse(sym)
 }
 
-// diagonal sets the variances of a column as if it were alone.
-func (h *Hierarchy) diagonal(shared, own []float64, j int, weight []float64, rows [][]int, l0, l1 float64) {
-	curved := make([]float64, h.Groups)
+// addSquares adds the first rows of Σ_k w_k x_k x_kᵀ to sums [..×wide], of x [len(w)×wide].
+func addSquares(sums, x, w []float64) {
+	wide, column := len(x)/len(w), make([]float64, len(w))
+	for j := range len(sums) / wide {
+		for k, v := range w {
+			column[k] = v * x[k*wide+j]
+		}
+		simd.AddRowsTimes(sums[j*wide:(j+1)*wide], x, column)
+	}
+}
+
+// diagonal sets the variances of columns as if each were alone.
+func (h *Hierarchy) diagonal(shared, own []float64, columns []int, weight []float64, rows [][]int, l0, l1 []float64) {
+	m := len(columns)
+	curved := make([]float64, h.Groups*m)
 	for a, of := range rows {
+		sums := curved[a*m : (a+1)*m]
 		for _, i := range of {
-			v := h.X.row(i)[j]
-			curved[a] += weight[i] * v * v
+			row, w := h.X.row(i), weight[i]
+			for at, j := range columns {
+				sums[at] += w * row[j] * row[j]
+			}
 		}
 	}
-	shared[j], own[j] = alone(curved, l0, l1)
+	by := make([]float64, h.Groups)
+	for at, j := range columns {
+		for a := range by {
+			by[a] = curved[a*m+at]
+		}
+		shared[j], own[j] = alone(by, l0[j], l1[j])
+	}
 }
 
 // codes sets the variances of the columns of codes, those of a stratum exactly.

@@ -177,7 +177,7 @@ func variances(t *testing.T, groups int) {
 		if math.Abs(shared[j]-exact[j]) > 1e-9 || math.Abs(own[j]-exactOwn[j]) > 1e-9 {
 			t.Errorf("column %d of strata: %v and %v, want %v and %v", j, shared[j], own[j], exact[j], exactOwn[j])
 		}
-		h.diagonal(alone, aloneOwn, j, weight, rows, l0[j], l1[j])
+		h.diagonal(alone, aloneOwn, []int{j}, weight, rows, l0, l1)
 		if math.Abs(alone[j]/exact[j]-1) > .2 || math.Abs(aloneOwn[j]/exactOwn[j]-1) > .2 {
 			t.Errorf("column %d by the diagonal: %v and %v, want about %v and %v", j, alone[j], aloneOwn[j], exact[j], exactOwn[j])
 		}

@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"opl/graph/kernel/simd"
 )
 
 // Waves are pairs of columns cos(fᵀx) and sin(fᵀx), f ~ N(0, diag 1/ℓ²), whose coefficients are alike. So a
@@ -111,9 +113,11 @@ func (w *Waves) slope(x *mat.Dense, y []float64, noise float64) ([]float64, erro
 	f := w.Frequencies(tunedWaves)
 	h := Columns(x, f)
 	n, d := h.Dims()
-	var squares, by, times mat.Dense // products of dense matrices are the fast ones
-	squares.Mul(h.T(), h)
-	a, inverse := mat.NewSymDense(d, squares.RawMatrix().Data), mat.SymDense{}
+	squares, ones := make([]float64, d*d), slices.Repeat([]float64{1}, passRows)
+	for some := range slices.Chunk(h.RawMatrix().Data, passRows*d) {
+		addSquares(squares, some, ones[:len(some)/d])
+	}
+	a, inverse := mat.NewSymDense(d, squares), mat.SymDense{}
 	for k := range d {
 		a.SetSym(k, k, a.At(k, k)+w.Penalty)
 	}
@@ -131,15 +135,18 @@ func (w *Waves) slope(x *mat.Dense, y []float64, noise float64) ([]float64, erro
 		m := mu.AtVec(k)
 		slope[len(w.Lengths)] += w.Penalty*(inverse.At(k, k)+m*m/noise) - 1
 	}
-	by.Mul(h, mat.DenseCopyOf(&inverse))
+	full, g := mat.DenseCopyOf(&inverse).RawMatrix().Data, make([]float64, d)
 	angles := mat.NewDense(n, tunedWaves, nil) // derivatives by fᵀx
 	for i := range n {
-		g, columns, r := by.RawRowView(i), h.RawRowView(i), 2*(y[i]-fit.AtVec(i))/noise
+		columns, r := h.RawRowView(i), 2*(y[i]-fit.AtVec(i))/noise
+		clear(g)
+		simd.AddRowsTimes(g, full, columns) // A⁻¹h
 		for k := range tunedWaves {
 			s := tunedWaves + k
 			angles.Set(i, k, (2*g[s]-r*mu.AtVec(s))*columns[k]-(2*g[k]-r*mu.AtVec(k))*columns[s])
 		}
 	}
+	var times mat.Dense
 	times.Mul(angles.T(), x)
 	for k := range tunedWaves {
 		for j, s := range w.Stratum {
