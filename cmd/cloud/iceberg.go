@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,9 +50,11 @@ func openTables(ctx context.Context, at string) (logs.Bucket, error) {
 	return &tables{of, strings.Split(u.Host, ".")}, nil
 }
 
-// scan is the snapshot of a key, TABLE or TABLE/SNAPSHOT.arrow, with all rows that it has.
-func (t *tables) scan(ctx context.Context, key string) (name string, of *table.Snapshot, rows *table.Scan, err error) {
-	name, id, pinned := strings.Cut(strings.TrimSuffix(key, "/"), "/")
+// scan is the snapshot of a key, TABLE or TABLE/SNAPSHOT.arrow, with all rows that it has, and the key that names it.
+// TABLE has the columns of the table's schema, and TABLE/SNAPSHOT.arrow those with which it was written; where these
+// differ TABLE is TABLE/SNAPSHOT-SCHEMA.arrow, which can be read until the table changes.
+func (t *tables) scan(ctx context.Context, key string) (found string, of *table.Snapshot, rows *table.Scan, err error) {
+	name, pin, pinned := strings.Cut(strings.TrimSuffix(key, "/"), "/")
 	if name == "" || strings.ContainsAny(key, "*?[") {
 		return "", nil, nil, errors.New("want one table, iceberg://NAMESPACE/TABLE, or its TABLE/SNAPSHOT.arrow")
 	}
@@ -59,16 +63,21 @@ func (t *tables) scan(ctx context.Context, key string) (name string, of *table.S
 		return "", nil, nil, fmt.Errorf("Iceberg table %s: %w", name, err)
 	}
 	of = in.CurrentSnapshot()
-	if pinned {
-		n, err := strconv.ParseInt(strings.TrimSuffix(id, ".arrow"), 10, 64)
-		if of = in.SnapshotByID(n); err != nil || of == nil {
-			return "", nil, nil, fmt.Errorf("Iceberg table %s has no snapshot %s any more: %w", name, id, fs.ErrNotExist)
-		}
-	}
 	if of == nil {
 		return "", nil, nil, fmt.Errorf("Iceberg table %s has no snapshot: nothing was written to it", name)
 	}
-	return name, of, in.Scan(table.WithSnapshotID(of.SnapshotID)), nil
+	current := strconv.FormatInt(of.SnapshotID, 10)
+	if schema := in.Schema().ID; of.SchemaID != nil && *of.SchemaID != schema {
+		current += fmt.Sprintf("-%d", schema)
+	}
+	if pin = strings.TrimSuffix(pin, ".arrow"); !pinned || pin == current {
+		return path.Join(name, current+".arrow"), of, in.Scan(), nil
+	}
+	n, err := strconv.ParseInt(pin, 10, 64)
+	if of = in.SnapshotByID(n); err != nil || of == nil {
+		return "", nil, nil, fmt.Errorf("Iceberg table %s has no snapshot %s any more: %w", name, pin, fs.ErrNotExist)
+	}
+	return path.Join(name, pin+".arrow"), of, in.Scan(table.WithSnapshotID(n)), nil
 }
 
 func (t *tables) List(ctx context.Context, key string, each func(logs.Object) error) error {
@@ -76,17 +85,25 @@ func (t *tables) List(ctx context.Context, key string, each func(logs.Object) er
 	if err != nil {
 		return err
 	}
-	id := strconv.FormatInt(of.SnapshotID, 10)
-	return each(logs.Object{Key: path.Join(name, id+".arrow"), Size: -1, Time: time.UnixMilli(of.TimestampMs), Tag: id})
+	tag := strings.TrimSuffix(path.Base(name), ".arrow")
+	return each(logs.Object{Key: name, Size: -1, Time: time.UnixMilli(of.TimestampMs), Tag: tag})
 }
 
-// Read is the snapshot as a stream of Arrow, without rows that were deleted and with the columns of its schema.
+// Read is the snapshot as a stream of Arrow, without rows that were deleted, the oldest file first: a scan has the
+// newest first, and a log's order is that of time.
 func (t *tables) Read(ctx context.Context, key string) (io.ReadCloser, error) {
 	_, _, rows, err := t.scan(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	schema, batches, err := rows.ToArrowRecords(ctx)
+	files, err := rows.PlanFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(files, func(a, b table.FileScanTask) int {
+		return cmp.Compare(written(a), written(b))
+	})
+	schema, batches, err := rows.ReadTasks(ctx, files)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +123,14 @@ func (t *tables) Read(ctx context.Context, key string) (io.ReadCloser, error) {
 		w.CloseWithError(to.Close())
 	}()
 	return r, nil
+}
+
+// written is the place of a file among what was written to its table.
+func written(of table.FileScanTask) int64 {
+	if of.DataSequenceNumber == nil {
+		return 0
+	}
+	return *of.DataSequenceNumber
 }
 
 func (t *tables) Close() error { return nil }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/catalog/hadoop"
@@ -121,6 +122,37 @@ func TestIceberg_IsALogOfASnapshot(t *testing.T) {
 	}
 	if got := inspected(url("decisions/" + first + ".arrow")); got != before {
 		t.Errorf("the first snapshot is %s\nwas %s", got, before)
+	}
+	bucket, err := cloud.Open(ctx, url(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := bucket.Read(ctx, "decisions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches, err := ipc.NewReader(stream)
+	if err != nil || !batches.Next() {
+		t.Fatal(err)
+	}
+	if id := batches.RecordBatch().Column(0).(array.StringLike).Value(0); id != "a" {
+		t.Errorf("the first decision is %s, not that which was written first", id)
+	}
+	// a column is renamed, and nothing written
+	txn := tab.NewTransaction()
+	if err := txn.UpdateSchema(true, false).RenameColumn([]string{"x_a"}, "x_b").Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if tab, err = txn.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs := opl(1, "certify", policy, url("decisions"), "--no-cache"); !strings.Contains(errs, "x_b") {
+		t.Errorf("a column that was renamed: %s", errs)
+	}
+	inspected(url("decisions"))
+	inspected(url(fmt.Sprintf("decisions/%s-%d.arrow", second, tab.Schema().ID)))
+	if out, _ := opl(3, "certify", policy, url("decisions/"+second+".arrow"), "--no-cache"); !strings.Contains(out, second) {
+		t.Error(out)
 	}
 	for key, want := range map[string]string{"decisions/17.arrow": "no snapshot 17", "other": "other", "*": "want one table"} {
 		if _, errs := opl(1, "inspect", url(key)); !strings.Contains(errs, want) {
