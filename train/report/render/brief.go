@@ -268,6 +268,9 @@ func concludedEvaluation(r ope.Result) string {
 	tone, said := headline(r)
 	next := map[html.Tone]string{html.Good: "opl select", html.Doubt: "keep what plays, or log more rows",
 		html.Bad: "log more rows of what the policies do"}[tone]
+	if tone == html.Doubt && !guarantees(r) {
+		next = "see below why, and keep what plays until a policy is shown to earn more"
+	}
 	return fmt.Sprintf("%s; next: %s", strings.TrimSuffix(said, "."), next)
 }
 

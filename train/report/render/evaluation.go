@@ -332,11 +332,19 @@ func headline(r ope.Result) (html.Tone, string) {
 	}
 	verdict := fmt.Sprintf("%s would have earned %s by %s%s; the logging policy earned %s. ",
 		name, interval(best.Interval), best.Label(), most, interval(r.Logging))
-	if shown == nil {
+	switch {
+	case !guarantees(r):
+		return html.Doubt, verdict + "Nothing is guaranteed of what is estimated here."
+	case shown == nil:
 		return html.Doubt, verdict + "None is shown to earn more."
 	}
 	return html.Good, verdict + fmt.Sprintf("Shown to earn more, with probability %v: %s.", 1-r.Delta,
 		strings.Join(shown, ", "))
+}
+
+// guarantees reports that a result says of a policy what it earns at least.
+func guarantees(r ope.Result) bool {
+	return slices.ContainsFunc(r.Policies, func(p ope.Policy) bool { return p.Guarantee != nil })
 }
 
 // named is what is guaranteed of a policy; nil: nothing.
