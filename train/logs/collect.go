@@ -19,13 +19,23 @@ import (
 // They are checked as the rows of a file are; an error names the row, from 1. The log is that of a file with the
 // columns that decisions have, with the same Keys and Hash. IDs, times, propensities and all propensities must be
 // there in all rows or in none; so must weights, which are none if they are all 0 or all 1. Rewards come as costs; a
-// caller whose rewards are not in [0, 1] sets RewardMin and RewardMax of the log. A value of 1 by a name with "=" in
+// caller whose rewards are not in [0, 1] sets RewardMin and RewardMax of the log, and one who has other outcomes sets
+// its Outcomes; decisions that have them, or are slots of lists, are refused. A value of 1 by a name with "=" in
 // it is a category, see [features.Value]. Row is not read. The log need not be closed, and the decisions may change
 // afterwards.
 func Collect(actions []string, decisions []Decision) (*Log, error) {
 	sets := len(decisions) > 0 && decisions[0].Offered != nil
 	if len(actions) < 2 && (!sets || actions != nil) {
 		return nil, fmt.Errorf("log: %d actions, want at least 2", len(actions))
+	}
+	for i := range decisions {
+		switch d := &decisions[i]; {
+		case d.Slate != "" || d.Slot != 0:
+			return nil, fmt.Errorf("log: row %d is a slot of a list: lists are read from files", i+1)
+		case d.Outcomes != nil:
+			return nil, fmt.Errorf("log: row %d has outcomes, whose names are not known here: set Outcomes of the log "+
+				"that is made", i+1)
+		}
 	}
 	return collect(&Options{Actions: actions}, decisions)
 }
