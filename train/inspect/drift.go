@@ -39,6 +39,10 @@ func (l *log) drift() {
 		fmt.Sprintf("over %d blocks in the order of %s", blocks, order))
 	for i := range l.found {
 		switch f := &l.found[i]; {
+		case f.Check == actionDrift.name && f.Severity == Doubtful && l.Time == nil && l.misdrawn(of):
+			f.About, f.Means = Draws, "the propensities do not say so: they are wrong, unless the rows are sorted"
+			f.Do = "log the time of each decision (timestamp), or write rows in its order; " +
+				"no guarantee holds if they are in it"
 		case f.Check != rewardDrift.name || f.Severity != Doubtful:
 		case l.weekly(blocks):
 			f.About, f.Severity, f.Means, f.Do = Weeks, Fine, "", ""
@@ -47,6 +51,43 @@ func (l *log) drift() {
 			f.Measured += l.changed(of)
 		}
 	}
+}
+
+// misdrawn reports, of blocks in the order of the file, that the mean of 1{a_i = a}/π₀(a_i|x_i) is not 1 in all of them,
+// by χ² at level alpha over the actions that have some 20 rows a block, without the most frequent one. Only of a fixed
+// list of names.
+func (l *log) misdrawn(of []span) bool {
+	if l.Propensity == nil || l.Estimated || l.Choices != nil || l.Numbers != nil {
+		return false
+	}
+	odds := make([][][2]float64, len(of)) // by block and action, Σ 1/π₀ and Σ 1/π₀²
+	rows, all, squares := make([]float64, l.k), make([]float64, l.k), 0.
+	first := 0
+	for b, s := range of {
+		odds[b] = make([][2]float64, l.k)
+		for _, i := range l.inTime(first, first+s.Reward.Rows) {
+			a, w := l.Action[i], 1/l.Propensity[i]
+			odds[b][a][0] += w
+			odds[b][a][1] += w * w
+			all[a] += w * w
+			rows[a]++
+		}
+		first += s.Reward.Rows
+		squares += s.Squares
+	}
+	x, df := 0., 0.
+	for a, n := range rows {
+		if a == floats.MaxIdx(rows) || n < float64(20*len(of)) {
+			continue
+		}
+		for b, s := range of {
+			n := float64(s.Reward.Rows)
+			d := odds[b][a][0] - n
+			x += d * d / max(odds[b][a][1]-n, n*(all[a]/float64(l.n)-1), n/100)
+			df++
+		}
+	}
+	return df > 0 && distuv.ChiSquared{K: df}.Survival(x/max(1, squares/float64(l.n))) < alpha
 }
 
 // changed says from which block on the mean reward differs most from what it was before, and of which action.

@@ -188,3 +188,36 @@ func TestInspect_SaysWhatToDoAboutEachColumn(t *testing.T) {
 		t.Errorf("do: %q, want write numbers, and call columns x_NAME", got)
 	}
 }
+
+// Draws that follow the order of a file without times are told from a logging policy that changed, and from luck.
+func TestDrift_DoubtsPropensitiesThatTheOrderOfRowsRefutes(t *testing.T) {
+	for name, c := range map[string]struct {
+		logged, drawn func(at float64) float64 // probability of the first action
+		doubted       bool
+	}{
+		"step":   {func(float64) float64 { return .5 }, func(at float64) float64 { return .3 + .4*math.Round(at) }, true},
+		"slope":  {func(float64) float64 { return .5 }, func(at float64) float64 { return .3 + .4*at }, true},
+		"sound":  {func(float64) float64 { return .5 }, func(float64) float64 { return .5 }, false},
+		"change": {func(at float64) float64 { return .3 + .4*math.Round(at) }, func(at float64) float64 { return .3 + .4*math.Round(at) }, false},
+		"rare":   {func(float64) float64 { return .02 }, func(float64) float64 { return .02 }, false},
+	} {
+		for seed := range uint64(20) {
+			r := rand.New(rand.NewPCG(seed, 77))
+			l := &logs.Log{Actions: []string{"a", "b"}}
+			for i := range 4000 {
+				at := float64(i) / 4000
+				p, a := c.logged(at), int32(1)
+				if r.Float64() < c.drawn(at) {
+					a = 0
+				} else {
+					p = 1 - p
+				}
+				l.Action, l.Propensity, l.Cost = append(l.Action, a), append(l.Propensity, p), append(l.Cost, -float64(r.IntN(2)))
+			}
+			f, _ := inspect.Inspect(l).Finding("drift of the actions")
+			if got := f.About == inspect.Draws && f.Severity == inspect.Doubtful; got != c.doubted {
+				t.Errorf("%s, seed %d: doubted %v", name, seed, got)
+			}
+		}
+	}
+}
