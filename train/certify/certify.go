@@ -159,6 +159,15 @@ type RewardModel struct {
 	Fixed  bool              // the caller's word that no row that certifies taught it, or only rows after it
 }
 
+// predict is Of, or Predict, of row i; pi is nil of a posterior.
+func (m *RewardModel) predict(dst, pi []float64, i int) {
+	if m.Of != nil && pi != nil {
+		m.Of(dst, pi, i)
+	} else {
+		m.Predict(dst, i)
+	}
+}
+
 // Bound is one upper bound on a risk, or on a gain, that holds with probability 1 − Delta.
 type Bound struct {
 	Name   string         `json:"name"`   // ls, or ls+dr: the kinds of X in the mixture

@@ -73,7 +73,7 @@ func chunked(chunks []Chunk, log Log, o Options) (*sums, []float64, error) {
 	o.Models = nil
 	for j, m := range chunks[0].Models {
 		o.Models = append(o.Models, &RewardModel{Name: m.Name,
-			Predict: func(dst []float64, i int) { chunks[of[i]].Models[j].Predict(dst, i) }})
+			Of: func(dst, pi []float64, i int) { chunks[of[i]].Models[j].predict(dst, pi, i) }})
 	}
 	s, err := fixed(func(dst []float64, i int) error { return chunks[of[i]].Policy(dst, i) }, nil, log, rows, o)
 	if err != nil {

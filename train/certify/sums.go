@@ -319,11 +319,7 @@ func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (costEstimate, 
 	if m != nil && !s.o.LoggedOnly(s.log) { // else the row's X is that of ls, which is one of dr with r̂ = 0
 		scratch = scratch[:len(e.pi0)]
 		e.model = scratch
-		if m.Of != nil && pi != nil {
-			m.Of(scratch, pi, r)
-		} else {
-			m.Predict(scratch, r)
-		}
+		m.predict(scratch, pi, r)
 		for a, v := range scratch {
 			if !(v >= 0 && v <= 1) {
 				return e, fmt.Errorf("certify: row %d: the model %s predicts the reward %v of action %d, outside "+

@@ -60,7 +60,7 @@ func (j *Judge) chunks(log *logs.Log, chunks []certify.Chunk, o certify.Options,
 	}
 	all.rows = rows
 	t := j.trial(certify.PoolLog{Log: log, Rows: rows, Models: o.Models}, all, o)
-	t.chunks = parts
+	t.chunks, t.learns = parts, !t.options.AnyTime
 	c, err := certificate(b, on, all)
 	return c, t, weights, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -123,8 +124,8 @@ func (t trial) bounds(parts []certify.PoolLog, o certify.Options) (b certify.Bou
 	var chunks []certify.Chunk
 	for _, c := range t.chunks {
 		c.Rows = slices.DeleteFunc(slices.Clone(c.Rows), func(r int) bool { return !has[r] })
-		if p.Models == nil {
-			c.Models = nil
+		if p.Log != t.parts[0].Log { // an outcome's
+			c.Models = p.Models
 		}
 		if len(c.Rows) > 0 {
 			chunks = append(chunks, c)
@@ -266,11 +267,28 @@ func (t trial) with(p certify.PoolLog, s sample, b *logs.Beside) (certify.PoolLo
 	if !t.learns || t.options.LoggedOnly(&log) || len(p.Rows) == 0 {
 		return p, nil
 	}
-	m, err := online.Learn(&log, p.Rows, t.options.Clusters, s.logged)
-	if err == nil {
-		p.Models = []*certify.RewardModel{m}
+	if t.chunks == nil {
+		m, err := online.Learn(&log, p.Rows, t.options.Clusters, s.logged)
+		if err == nil {
+			p.Models = []*certify.RewardModel{m}
+		}
+		return p, err
 	}
-	return p, err
+	// Rows of a chunk teach for those after them in it: the policies of later chunks know them.
+	has, by := logs.Marked(log.Len(), p.Rows), make([]*certify.RewardModel, log.Len())
+	for _, c := range t.chunks {
+		rows := slices.DeleteFunc(slices.Clone(c.Rows), func(r int) bool { return !has[r] })
+		m, err := online.Learn(&log, rows, t.options.Clusters, s.logged)
+		if err != nil {
+			return p, err
+		}
+		for _, r := range rows {
+			by[r] = m
+		}
+	}
+	p.Models = []*certify.RewardModel{{Name: "online", Fixed: true,
+		Of: func(dst, pi []float64, i int) { by[i].Of(dst, pi, i) }}}
+	return p, nil
 }
 
 // doubts inspects a log with an outcome in place of the reward, as far as findings depend on it. Rows that
@@ -505,6 +523,7 @@ func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*C
 // conclude finds the answer.
 func (d *Decision) conclude(contradicted string) {
 	never := false
+	var open []string
 	for _, o := range d.Outcomes {
 		what := fmt.Sprintf("%s %s", o.Kind, o.Name)
 		switch {
@@ -514,11 +533,14 @@ func (d *Decision) conclude(contradicted string) {
 				d.Because = what + " falls"
 			}
 		case o.Verdict == string(Undecided) && d.Answer != Harm:
-			d.Answer = Undecided
-			d.Because = cmp.Or(d.Because, what+" is not shown to hold")
+			d.Answer, open = Undecided, append(open, what)
 			d.RowsNeeded = max(d.RowsNeeded, o.RowsNeeded)
 			never = never || o.RowsNeeded == 0
 		}
+	}
+	if d.Answer == Undecided {
+		verb := map[bool]string{true: " is", false: " are"}[len(open) == 1]
+		d.Because = strings.Join(open, " and ") + verb + " not shown to hold"
 	}
 	switch {
 	case contradicted != "":

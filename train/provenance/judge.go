@@ -438,7 +438,8 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		return cert.decide(t, o.Requirements, err)
 	}
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
-		if c.on.Relation == Fresh && !options.LoggedOnly(c.log) && j.log.Lists == nil {
+		later := c.on.Relation == Fresh || c.on.Relation == Overlaps // and a log's own certificate stays
+		if later && !options.LoggedOnly(c.log) && j.log.Lists == nil {
 			pi, err := taken(c.plays, c.log, rows, options.Threads)
 			if err != nil {
 				return nil, err
@@ -450,7 +451,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 			options.Models = append(options.Models, m)
 		}
 		cert, t, err := j.fixed(c.log, c.plays(), rows, options, c.on)
-		t.learns = c.on.Relation == Fresh
+		t.learns = later
 		return cert.decide(t, o.Requirements, err)
 	}
 	if len(o.Requirements) > 0 {

@@ -25,10 +25,12 @@ func answer(d *provenance.Decision) string {
 		return fmt.Sprintf("Harm shown: %s; this is false with probability %.3g at most.", d.Because, d.Delta)
 	case d.RowsNeeded > 0:
 		return fmt.Sprintf("Undecided: %s; it takes about %d rows like these.", d.Because, d.RowsNeeded)
-	case slices.ContainsFunc(d.Outcomes, func(o provenance.Outcome) bool {
-		return o.Verdict == string(provenance.Undecided) && o.RowsNeeded == 0
-	}):
-		return fmt.Sprintf("Undecided: %s; by the estimates, more rows like these would not show it.", d.Because)
+	}
+	for _, o := range d.Outcomes {
+		if o.Verdict == string(provenance.Undecided) && o.RowsNeeded == 0 && o.Slack(o.Point) <= 0 {
+			return fmt.Sprintf("Undecided: %s; by the estimates %s %s does not hold, and more rows like these would not "+
+				"show it.", d.Because, o.Kind, o.Name)
+		}
 	}
 	return fmt.Sprintf("Undecided: %s.", d.Because)
 }
