@@ -3,6 +3,7 @@ package provenance_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 
 	"opl/policies/policyfile"
@@ -69,5 +70,43 @@ func TestCompare_RefusesGroupsThatReturn(t *testing.T) {
 	j = collect(t, rows{seed: 2, d: 3}.draw(300))
 	if _, err := j.File(context.Background(), p, provenance.Options{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Two rows that do not certify change what is said of an outcome little: it is learned from the others all the same.
+func TestFile_LearnsOutcomesWhereRowsAreRefused(t *testing.T) {
+	first := rows{seed: 1, d: 3}.draw(400)
+	in(first, 0, 20)
+	argmax := learned(t, first).File()
+	argmax.Components[0].Kind, argmax.Components[0].Sigma, argmax.Components[0].Prior = policyfile.ArgMax, 0, nil
+	collect(t, first).Record(argmax, provenance.Made{Seed: 5, Taught: upTo(0, 400)})
+	p, err := policyfile.New(argmax)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bounds [2]float64
+	for returned := range bounds {
+		d := rows{seed: 2, d: 3}.draw(3000)
+		in(d, 100, 3100)
+		for i := range 2 * returned {
+			d[i].Group = "g0"
+		}
+		l, err := logs.Collect([]string{"a", "b", "c"}, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := make([]float64, l.Len())
+		for i := range values {
+			values[i] = float64(min(1, i%10)) // of no action
+		}
+		l.Outcomes = []logs.Outcome{{Column: "reward_kept", Values: values, Range: logs.Units{Low: 0, High: 1}}}
+		c, err := provenance.New(l).File(t.Context(), p, provenance.Options{Requirements: []provenance.Requirement{{Name: "kept", Limit: -.05}}})
+		if err != nil || c.Statement().Refused != 2*returned {
+			t.Fatalf("%v, %+v", err, c)
+		}
+		bounds[returned] = c.Statement().Decision.Outcomes[1].Bound
+	}
+	if math.Abs(bounds[0]-bounds[1]) > .01 {
+		t.Errorf("a change of at least %.3f, of %.3f where two rows are refused", bounds[0], bounds[1])
 	}
 }
