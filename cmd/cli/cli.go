@@ -70,7 +70,10 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	flags := flagsOf(root.Commands())
 	out := flagWriter(stdout, flags)
 	root.SetOut(out)
-	root.SetErr(flagWriter(stderr, flags))
+	said := flagWriter(stderr, flags)
+	plain := said.text
+	said.text = func(text string) string { return public(plain(text)) }
+	root.SetErr(said)
 	err := root.ExecuteContext(context.WithValue(ctx, argsKey{}, args))
 	if out.failed != nil { // whatever the command did, nobody has read it
 		err = out.failed
@@ -87,7 +90,7 @@ func Run(lib library.Library, args []string, stdout, stderr io.Writer) int {
 	if _, _, unknown := root.Find(args); unknown != nil {
 		err = fmt.Errorf("%w: %s", unknown, hint(root, args))
 	}
-	fmt.Fprintf(flagWriter(stderr, flags), "opl: %s\n", oneLine(err))
+	fmt.Fprintf(said, "opl: %s\n", oneLine(err))
 	return 1
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -38,6 +39,25 @@ func (names flagText) of(s string) string {
 			return found
 		}
 		return m[1] + m[2] + "--" + m[3] + m[4]
+	})
+}
+
+var (
+	urls    = regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^\s"']+`)
+	user    = regexp.MustCompile(`://[^/?@]*@`)
+	setting = regexp.MustCompile(`([?&]([^=&]*)=)[^&]*`)
+)
+
+// public is a text whose URLs hold no secrets: neither users, nor values of their queries but for a few that are none.
+func public(text string) string {
+	return urls.ReplaceAllStringFunc(text, func(url string) string {
+		return setting.ReplaceAllStringFunc(user.ReplaceAllString(url, "://…@"), func(s string) string {
+			of := setting.FindStringSubmatch(s)
+			if slices.Contains([]string{"type", "warehouse", "region", "prefix"}, of[2]) {
+				return s
+			}
+			return of[1] + "…"
+		})
 	})
 }
 

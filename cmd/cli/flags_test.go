@@ -35,3 +35,18 @@ func TestVisible_EscapesControlCharactersButLineEndsAndTabs(t *testing.T) {
 		})
 	}
 }
+
+// What is shown to others holds no secrets of URLs.
+func TestPublic_HidesWhatURLsMayHoldOfSecrets(t *testing.T) {
+	for text, want := range map[string]string{
+		"opl inspect 'iceberg://db/t?type=rest&uri=https://u:p@host/x&token=S&s3.secret-access-key=K' --report i.html": "opl inspect 'iceberg://db/t?type=rest&uri=…&token=…&s3.secret-access-key=…' --report i.html",
+		`"s3://me:key@bucket/a b"`:           `"s3://…@bucket/a b"`,
+		"s3://bucket/a.csv?region=eu: bad":   "s3://bucket/a.csv?region=eu: bad",
+		"is that so? a=b&c=d, x://y":         "is that so? a=b&c=d, x://y",
+		"http://127.0.0.1:8080/choose @ 5 %": "http://127.0.0.1:8080/choose @ 5 %",
+	} {
+		if got := public(text); got != want {
+			t.Errorf("%s\n%s, want\n%s", text, got, want)
+		}
+	}
+}

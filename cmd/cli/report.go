@@ -151,7 +151,7 @@ func (r *reportFlag) write(cmd *cobra.Command, page html.Page) error {
 func (r *reportFlag) made(cmd *cobra.Command, page *html.Page) {
 	args, _ := cmd.Context().Value(argsKey{}).([]string)
 	m := &page.Made
-	m.Command = strings.Join(quoted(append([]string{cmd.Root().Name()}, args...)), " ")
+	m.Command = public(strings.Join(quoted(append([]string{cmd.Root().Name()}, args...)), " "))
 	v := train.ThisVersion()
 	add := func(name, value string) {
 		if value != "" {
@@ -178,7 +178,7 @@ func (r *reportFlag) made(cmd *cobra.Command, page *html.Page) {
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if value := strings.Trim(f.Value.String(), "[]"); value != "" && value != "NaN" && f.Name != "help" {
-			m.Settings = append(m.Settings, html.Fact{Name: f.Name, Value: value})
+			m.Settings = append(m.Settings, html.Fact{Name: f.Name, Value: public(value)})
 		}
 	})
 	read := texts(m.Files, func(f html.File) string { return filepath.Base(f.Name) })
