@@ -115,6 +115,8 @@ func TestPool_CertifiesLogsTogether(t *testing.T) {
 	refuses("five rows of the second of three, without ids", files(bare(a), bare(b), slices.Concat(bare(c), bare(b[500:505]))), "5 rows have the context, action and reward of rows of a log")
 	refuses("a part of one, without ids", files(bare(a), slices.Concat(bare(b), bare(a[500:]))), "rows of one file are in another")
 	refuses("five rows of one, without ids", files(bare(a), slices.Concat(bare(b), bare(a[500:505]))), "5 rows have the context, action and reward of rows of a log")
+	certifies("three rows alike by chance, under other ids", files(a, slices.Concat(b, copied(a[500:503], ""))), 2*n+3)
+	refuses("five rows under other ids", files(a, slices.Concat(b, copied(a[500:505], ""))), "5 rows have the context, action and reward of rows of a log")
 	refuses("under other ids, rounded", files(a, slices.Concat(b, copied(a, "%.5g"))), "rows of one file are in another")
 
 	// Rows that had a part in the policy do not certify, and files that certify nothing are errors.
