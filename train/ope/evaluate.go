@@ -71,14 +71,16 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 		p.flattered(learned)
 		p.Estimates = estimates
 		p.believe(on.Value.Value, e.HalfWidth/(res.RewardMax-res.RewardMin), e.z, e.n)
-		if q, ok := e.apart(target, clean); ok {
+		if q, ok := e.apart(target, clean, len(targets)); ok {
 			p, values[j] = q, nil
 			res.Notes = append(slices.Clip(res.Notes),
 				fmt.Sprintf("%s: its estimates, and gains over what was logged, are from "+
 					"the %d rows of %d that had no part in it", p.Name, p.Rows, e.n))
 		}
-		if err := e.guarantee(&p, target, d, float64(len(targets)), &res); err != nil {
-			return Result{}, err
+		if p.Guarantee == nil {
+			if err := e.guarantee(&p, target, d, float64(max(len(targets), e.targets)), &res); err != nil {
+				return Result{}, err
+			}
 		}
 		if p.Outcomes, err = e.outcomes(target, clean); err != nil {
 			return Result{}, fmt.Errorf("ope: target %s: %w", target.Name, err)
@@ -284,13 +286,15 @@ func (p *Policy) flattered(why string) {
 	}
 }
 
-// apart evaluates a target on some rows of the log, if they suffice for a standard error.
-func (e *evaluation) apart(target Target, rows []int) (p Policy, ok bool) {
+// apart evaluates one of so many targets on rows of the log that had no part in it, if they suffice for a standard error.
+// Those of a policy file that was learned from another log certify it, too.
+func (e *evaluation) apart(target Target, rows []int, targets int) (p Policy, ok bool) {
 	if len(rows) < 2 {
 		return p, false
 	}
 	o := e.Options
-	o.EstimatesAlone, o.Notes, o.Loggers = true, nil, nil
+	o.EstimatesAlone = e.EstimatesAlone || !e.Judge.Elsewhere(target.Origin)
+	o.Judge, o.targets, o.Notes, o.Loggers = e.Judge.Subset(rows), targets, nil, nil
 	for _, l := range e.Loggers {
 		o.Loggers = append(o.Loggers, l.among(rows))
 	}
@@ -311,9 +315,7 @@ func (e *evaluation) apart(target Target, rows []int) (p Policy, ok bool) {
 			return among(m), err
 		}
 	}
-	fixed := target.among(rows)
-	fixed.Origin = provenance.FixedBefore()
-	r, err := Evaluate(e.log.Subset(rows), []Target{fixed}, o)
+	r, err := Evaluate(e.log.Subset(rows), []Target{target.among(rows)}, o)
 	if err != nil {
 		return p, false
 	}

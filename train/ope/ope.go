@@ -67,6 +67,8 @@ type Options struct {
 	EstimatesAlone bool
 	// Notes are said below the results, such as what is known of the log.
 	Notes []string
+
+	targets int // that share δ with those of rows apart
 }
 
 // Estimate holds one estimator's value of one policy.

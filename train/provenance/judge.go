@@ -56,6 +56,15 @@ func (j *Judge) Force() *Judge {
 // Found returns what the inspection found.
 func (j *Judge) Found() inspect.Report { return j.found }
 
+// Elsewhere reports that a policy's file says that it was learned from another log, of which rows, or their groups, may
+// be in this one.
+func (j *Judge) Elsewhere(from Origin) bool {
+	return from.file != nil && from.file.History.Known && from.file.History.DataHash != j.log.Hash()
+}
+
+// Subset returns the judge of some of the rows, of which the inspection of all says what it did.
+func (j *Judge) Subset(rows []int) *Judge { return judge(j.log.Subset(rows), j.found, j.force) }
+
 // Of returns the judge of the same rows in another form of the log, such as with encoded contexts.
 func (j *Judge) Of(log *logs.Log) (*Judge, error) {
 	if log.Len() != j.log.Len() || log.Hash() != j.log.Hash() {
