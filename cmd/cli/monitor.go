@@ -90,8 +90,16 @@ func monitorCommand(lib library.Library) *cobra.Command {
 			end = exitStatus(notShown)
 		}
 		w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
+		next, half := "let it play", logs.Half(w.SE)
+		before := u.At(p.File().Logged())
+		if !cmd.Flags().Changed("claim") && half > 0 && before > max(w.Claim, w.Mean+half) {
+			d := logs.Places(half)
+			next = fmt.Sprintf("test --claim %.*f, which the logging policy earned", d, before)
+			warnings = append(warnings, fmt.Sprintf("it earns %.*f ± %.*f, and the logging policy earned %.*f in the log that "+
+				"certified: --claim %.*f tests whether it still earns that", d, w.Mean, d, half, d, before, d, before))
+		}
 		text := func(out io.Writer) error {
-			writeWatch(out, w, others, lacking, p, rows, delta)
+			writeWatch(out, w, others, lacking, next, p, rows, delta)
 			for _, doubt := range warnings {
 				fmt.Fprintf(out, "warning     %s\n", doubt)
 			}
@@ -390,13 +398,13 @@ func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uin
 }
 
 // writeWatch prints the verdict, which outcomes it lacks, and what to do, then the numbers behind it.
-func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, lacking []string, p *policyfile.Policy,
-	rows int, delta float64) {
+func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, lacking []string, next string,
+	p *policyfile.Policy, rows int, delta float64) {
 	units, share := "", delta/float64(1+len(others))
 	if rows != w.Rows {
 		units = fmt.Sprintf(" in %d groups", w.Rows)
 	}
-	verdict, next := "nothing speaks against the claim at this level", "let it play"
+	verdict := "nothing speaks against the claim at this level"
 	if lacking != nil {
 		next = "join what is missing, and look again"
 	}
