@@ -140,6 +140,10 @@ func (b *brief) guaranteed(s provenance.Statement) {
 		b.columns("  ", append([][]string{outcomesHead}, outcomes(d)...))
 		b.fewest = below
 		b.notes = append(b.notes, conditionsOf(d)...)
+		for _, l := range lacking(d) {
+			column, said, _ := strings.Cut(l, ":")
+			b.doubt("", column, ":"+said)
+		}
 	}
 }
 
