@@ -90,16 +90,23 @@ func monitorCommand(lib library.Library) *cobra.Command {
 			end = exitStatus(notShown)
 		}
 		w.Mean, w.SE, w.Claim = u.At(w.Mean), w.SE*u.Span(), u.At(w.Claim)
-		warnings = append(warnings, lacking...)
+		next, half := "let it play", logs.Half(w.SE)
+		before := u.At(p.File().Logged())
+		if !cmd.Flags().Changed("claim") && half > 0 && before > max(w.Claim, w.Mean+half) {
+			d := logs.Places(half)
+			next = fmt.Sprintf("test --claim %.*f, which the logging policy earned", d, before)
+			warnings = append(warnings, fmt.Sprintf("it earns %.*f ± %.*f, and the logging policy earned %.*f in the log that "+
+				"certified: --claim %.*f tests whether it still earns that", d, w.Mean, d, half, d, before, d, before))
+		}
 		text := func(out io.Writer) error {
-			writeWatch(out, w, others, p, rows, delta)
+			writeWatch(out, w, others, lacking, next, p, rows, delta)
 			for _, doubt := range warnings {
 				fmt.Fprintf(out, "warning     %s\n", doubt)
 			}
 			return nil
 		}
-		return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w, others, list(warnings)}, text: text,
-			end: end}.write(cmd, format, nil)
+		return conclusion{answer: watched{p.Hash(), refuted, delta, rows, w, others, list(append(warnings, lacking...))},
+			text: text, end: end}.write(cmd, format, nil)
 	})
 	bind(fl, &claim, "claim", 0)
 	addProbability(fl, &delta, "delta", 0.05)
@@ -312,29 +319,31 @@ func rewardsOf(log *logs.Log, hash string, cluster func(i int) (key uint64, ok b
 
 // watchedOutcome is what speaks against the limit of another outcome, in its own units.
 type watchedOutcome struct {
-	Name    string `json:"name"`
-	Column  string `json:"column"`
-	AtMost  bool   `json:"at_most"`
-	Missing int    `json:"missing"` // rows
-	Refuted bool   `json:"refuted"`
-	certify.Watch
-	relative bool // its limit is relative to the logging policy, of the log that certified
+	Name          string `json:"name"`
+	Column        string `json:"column"`
+	AtMost        bool   `json:"at_most"`
+	Missing       int    `json:"missing"` // rows
+	Refuted       bool   `json:"refuted"`
+	certify.Watch        // whose Mean and SE are those of rows that have it, if any has
+	relative      bool   // its limit is relative to the logging policy, of the log that certified
+	has           int    // rows, or their groups, with a value
+	lacks         string // how many rows have none, and how they count
 }
 
 func refutedOutcome(o watchedOutcome) bool { return o.Refuted }
 
 // watchOutcomes bets against the limits that a policy's file says to be kept, of which, and of the claim on the reward,
 // each has its share of delta. A row that lacks the outcome counts as the best, by which no true claim is refuted, or
-// is left out if it is missing at random.
+// is left out if it is missing at random. lacking says which outcomes are not tested, or hardly.
 func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uint64, bool),
-	delta float64) (all []watchedOutcome, warnings []string, err error) {
+	delta float64) (all []watchedOutcome, lacking []string, err error) {
 	column := func(o provenance.Outcome) int {
 		return slices.IndexFunc(log.Outcomes, func(l logs.Outcome) bool { return l.Column == o.Column })
 	}
 	claims := slices.DeleteFunc(provenance.Claims(p.File()), func(o provenance.Outcome) bool {
 		lacks := column(o) < 0
 		if lacks {
-			warnings = append(warnings, fmt.Sprintf("%s %s: the log has no column %s", o.Kind, o.Name, o.Column))
+			lacking = append(lacking, o.Column+" was not tested, as the log has no such column")
 		}
 		return lacks
 	})
@@ -347,15 +356,25 @@ func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uin
 			return nil, nil, err
 		}
 		for i, is := range b.Missing {
-			if is && o.AtRandom {
-				b.Logger[i] = -1
-			} else if is {
-				b.Cost[i] = -1
+			if is {
+				b.Logger[i], b.Cost[i] = -1, -1
 			}
 		}
-		rewards, looks, _, _, err := rewardsOf(b.Log, p.Hash(), cluster)
+		has, looks, _, _, err := rewardsOf(b.Log, p.Hash(), cluster)
+		rewards, counts := has, "are left out"
+		if err == nil && b.Missing != nil && !o.AtRandom {
+			b.Logger, counts = log.Logger, "count as the best"
+			rewards, looks, _, _, err = rewardsOf(b.Log, p.Hash(), cluster)
+		}
 		if err != nil {
 			return nil, nil, err
+		}
+		lacks := fmt.Sprintf("%d of %d rows lack ", b.Lacking, log.Len())
+		switch {
+		case len(has) == 0:
+			lacking = append(lacking, o.Column+" was not tested, as no row has it")
+		case !o.AtRandom && 20*b.Lacking > log.Len():
+			lacking = append(lacking, lacks+o.Column)
 		}
 		sign := 1.
 		if o.AtMost {
@@ -367,31 +386,40 @@ func watchOutcomes(log *logs.Log, p *policyfile.Policy, cluster func(i int) (uin
 		if err != nil {
 			return nil, nil, err
 		}
+		if len(has) > 0 {
+			of, _ := certify.Monitor(has, 0) // they are rewards, as before
+			w.Mean, w.SE = of.Mean, of.SE
+		}
 		w.Mean, w.SE, w.Claim = sign*b.Units.At(w.Mean), w.SE*b.Units.Span(), claim
-		all = append(all, watchedOutcome{o.Name, o.Column, o.AtMost, b.Lacking, w.Refuted(left), w, o.Bounded != "mean"})
+		all = append(all, watchedOutcome{o.Name, o.Column, o.AtMost, b.Lacking, w.Refuted(left), w, o.Bounded != "mean",
+			len(has), lacks + "it, and " + counts})
 	}
-	return all, warnings, nil
+	return all, lacking, nil
 }
 
-// writeWatch prints the verdict and what to do, then the numbers behind it.
-func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *policyfile.Policy, rows int,
-	delta float64) {
+// writeWatch prints the verdict, which outcomes it lacks, and what to do, then the numbers behind it.
+func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, lacking []string, next string,
+	p *policyfile.Policy, rows int, delta float64) {
 	units, share := "", delta/float64(1+len(others))
 	if rows != w.Rows {
 		units = fmt.Sprintf(" in %d groups", w.Rows)
 	}
-	verdict := "nothing speaks against the claim at this level; next: let it play"
+	verdict := "nothing speaks against the claim at this level"
+	if lacking != nil {
+		next = "join what is missing, and look again"
+	}
 	if i := slices.IndexFunc(others, refutedOutcome); i >= 0 && !w.Refuted(share) {
-		verdict = fmt.Sprintf("%s breaks its limit (wrong with probability at most %.2g); next: go back to the policy "+
-			"before", others[i].Column, delta)
-		if others[i].relative {
-			verdict += ", or certify again: the limit is relative to what the logging policy had in the log that certified, " +
+		verdict = fmt.Sprintf("%s breaks its limit (wrong with probability at most %.2g)", others[i].Column, delta)
+		if next = "go back to the policy before"; others[i].relative {
+			next += ", or certify again: the limit is relative to what the logging policy had in the log that certified, " +
 				"and what all actions give may have changed since"
 		}
 	} else if w.Refuted(share) {
 		verdict = fmt.Sprintf("the claim is false (wrong with probability at most %.2g): its largest e-value came "+
-			"after row %d; next: go back to the policy before", delta, w.At)
+			"after row %d", delta, w.At)
+		next = "go back to the policy before"
 	}
+	verdict = strings.Join(append([]string{verdict}, lacking...), "; ") + "; next: " + next
 	half := logs.Half(w.SE)
 	d := logs.Places(half)
 	fmt.Fprintf(out, "%s\npolicy %.12s: %d rows%s\nearned      %.*f ± %.*f on average\nclaimed     %s or more\n",
@@ -405,7 +433,15 @@ func writeWatch(out io.Writer, w certify.Watch, others []watchedOutcome, p *poli
 		if o.Refuted {
 			said = fmt.Sprintf("refuted after row %d", o.At)
 		}
-		fmt.Fprintf(out, "%-11s %.*f ± %.*f on average, claimed %.4g %s; e-value at most %.2g: %s\n", o.Name, d, o.Mean,
-			d, logs.Half(o.SE), o.Claim, side, o.Most, said)
+		mean := fmt.Sprintf("%.*f ± %.*f on average", d, o.Mean, d, logs.Half(o.SE))
+		if o.has == 0 {
+			mean = "not known"
+		} else if o.Missing > 0 {
+			mean += " where a row has it"
+		}
+		if o.Missing > 0 {
+			said += "; " + o.lacks
+		}
+		fmt.Fprintf(out, "%-11s %s, claimed %.4g %s; e-value at most %.2g: %s\n", o.Name, mean, o.Claim, side, o.Most, said)
 	}
 }

@@ -77,6 +77,15 @@ func (f *File) Guaranteed() (reward float64, ok bool) {
 	return *c.Guaranteed, true
 }
 
+// Logged returns the mean reward in [0, 1] of the rows that certified, under what logged them; 0: it is not known.
+func (f *File) Logged() float64 {
+	c, err := f.certificate()
+	if err != nil {
+		return 0
+	}
+	return c.Logged
+}
+
 // certificate reads and checks the certificate.
 func (f *File) certificate() (c certificate, err error) {
 	if f.Certificate == nil {

@@ -10,7 +10,7 @@ import (
 // Column says how a column was read.
 type Column struct {
 	Name       string   `json:"name"`                 // as the file has it
-	Role       string   `json:"role"`                 // context, or what the log's own columns are
+	Role       string   `json:"role"`                 // context, outcome, or what the log's own columns are
 	Type       string   `json:"type"`                 // number, text, time or category
 	Min        *float64 `json:"min,omitempty"`        // smallest number; nil: the column has none
 	Max        *float64 `json:"max,omitempty"`        // largest number; nil: the column has none
@@ -43,6 +43,14 @@ func (l *log) columns() (all []Column) {
 	add(l.Propensity != nil, "propensity", "number", 0, l.Propensity, same)
 	add(l.Propensities != nil, "propensities", "number", 0, l.Propensities, same)
 	add(l.Weight != nil, "weight", "number", 0, l.Weight, same)
+	for _, o := range l.Outcomes {
+		if o.IsText() {
+			continue
+		}
+		has := slices.DeleteFunc(slices.Clone(o.Values), math.IsNaN)
+		add(true, o.Column, "number", 0, has, same)
+		all[len(all)-1].Role, all[len(all)-1].Missing = "outcome", l.n-len(has)
+	}
 	return append(all, l.contextColumns()...)
 }
 

@@ -25,6 +25,9 @@ func (o Outcome) Name() string { return o.Column[strings.IndexByte(o.Column, '_'
 // IsCost reports that less is better.
 func (o Outcome) IsCost() bool { return strings.HasPrefix(o.Column, "cost_") }
 
+// IsText reports that the column has a text, and so is no outcome.
+func (o Outcome) IsText() bool { return o.text != "" }
+
 // IsOutcome reports the name of a column of an outcome.
 func IsOutcome(name string) bool {
 	for _, prefix := range []string{"reward_", "cost_"} {

@@ -15,6 +15,7 @@ type OutcomeEstimate struct {
 	Interval
 	Logging Interval `json:"logging"` // of what logged the same rows
 	Rows    int      `json:"rows"`    // that have a value
+	Missing int      `json:"missing"` // rows that have none
 }
 
 // outcomes estimates what is required of a target by snips, or by ips for intervals that ask for bounds, on the rows
@@ -49,7 +50,7 @@ func (e *evaluation) outcomes(target Target, clean []int) (all []OutcomeEstimate
 		}
 		for _, v := range got.Policies[0].Estimates {
 			all = append(all, OutcomeEstimate{Name: r.Name, Column: b.Of.Column, Interval: v.Interval.of(b),
-				Logging: got.Logging.of(b), Rows: len(rows)})
+				Logging: got.Logging.of(b), Rows: len(rows), Missing: len(clean) - len(rows)})
 		}
 	}
 	return all, nil

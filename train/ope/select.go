@@ -253,8 +253,12 @@ func (s *Selection) decide() {
 		case s.Selected == nil:
 			s.Because += nothing + "the lower bounds allow the least reward"
 		default:
-			s.Because += fmt.Sprintf("%s earns at least %.*f, and is not shown to earn more than what plays",
-				best.Name, d, logs.Below(u.At(best.lower()), d))
+			has := s.Because + best.Name + " earns at least"
+			if shown != "" {
+				has = best.Name + " has the largest lower bound,"
+			}
+			s.Because = fmt.Sprintf("%s %.*f, and is not shown to earn more than what plays", has, d,
+				logs.Below(u.At(best.lower()), d))
 			if s.Gamma > 1 { // which more rows do not make smaller
 				s.Because += fmt.Sprintf(" for all propensities within the factor %v", s.Gamma)
 			} else if e != nil && e.Gain.Value > 0 && e.Gain.SE > 0 {
@@ -268,7 +272,9 @@ func (s *Selection) decide() {
 				}
 			}
 		}
-		s.Because += shown
+		if shown != "" {
+			s.Because += shown + ": select that alone on a new log, or log more rows"
+		}
 	}
 }
 

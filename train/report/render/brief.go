@@ -140,6 +140,10 @@ func (b *brief) guaranteed(s provenance.Statement) {
 		b.columns("  ", append([][]string{outcomesHead}, outcomes(d)...))
 		b.fewest = below
 		b.notes = append(b.notes, conditionsOf(d)...)
+		for _, l := range lacking(d) {
+			column, said, _ := strings.Cut(l, ":")
+			b.doubt("", column, ":"+said)
+		}
 	}
 }
 
@@ -150,12 +154,15 @@ func (b *brief) columns(indent string, rows [][]string) {
 	b.table = strings.Split(strings.TrimRight(t.String(), "\n"), "\n")
 }
 
-// concluded is the conclusion of a statement in a line: what the policy earns at least, and what to do next.
-func concluded(s provenance.Statement, next string) string {
+// concluded is the conclusion of a statement in a line: what the policy earns at least, and what to do next. test is
+// what comes before keeping what plays, where the policy is not shown to be better: "" for nothing.
+func concluded(s provenance.Statement, next, test string) string {
 	u, at, who := unitsOf(s), "", "the logging policy"
 	if d := s.Decided(); d != nil {
-		if d.Answer != provenance.Ship {
+		if d.Answer == provenance.Harm {
 			next = "keep what plays"
+		} else if d.Answer != provenance.Ship {
+			next = test + "keep what plays"
 		}
 		return strings.TrimSuffix(answer(d), ".") + "; next: " + next
 	}
@@ -179,14 +186,14 @@ func concluded(s provenance.Statement, next string) string {
 		return fmt.Sprintf("not shown to be better than %s, and the log contradicts what the bounds assume, or lacks what "+
 			"the policy reads, as said below; next: mend that", who)
 	}
-	return fmt.Sprintf("not shown to be better than %s: it earns at least %s%s with probability %v; next: keep what "+
-		"plays, or log more rows", who, u.Least(s.Guaranteed, errorOf(s)), at, 1-s.Delta)
+	return fmt.Sprintf("not shown to be better than %s: it earns at least %s%s with probability %v; next: %skeep "+
+		"what plays, or log more rows", who, u.Least(s.Guaranteed, errorOf(s)), at, 1-s.Delta, test)
 }
 
 // BriefCertificate prints the statement about a log in a few lines.
 func BriefCertificate(w io.Writer, s provenance.Statement) error {
 	var b brief
-	fmt.Fprintln(&b, concluded(s, "opl serve, or opl select beside other policies"))
+	fmt.Fprintln(&b, concluded(s, "opl serve, or opl select beside other policies", ""))
 	b.guaranteed(s)
 	printFacts(&b.Builder, onRows(s))
 	b.facts(remarks(s))
@@ -209,7 +216,7 @@ func concludedTraining(l *pipeline.Learned, file string) string {
 	case l.Certificate == nil:
 		return fmt.Sprintf("learned without a guarantee, written to %s; next: opl evaluate, on a later log", file)
 	}
-	return concluded(l.Certificate.Statement(), "opl serve "+file)
+	return concluded(l.Certificate.Statement(), "opl serve "+file, "opl certify "+file+" on new rows; until then ")
 }
 
 // BriefTraining prints what Training does in a few lines.

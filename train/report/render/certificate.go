@@ -16,7 +16,7 @@ import (
 // Certificate prints the statement about a log that was read, with its bounds and what they assume.
 func Certificate(w io.Writer, s provenance.Statement) error {
 	var b strings.Builder
-	fmt.Fprintln(&b, concluded(s, "opl serve, or opl select beside other policies"))
+	fmt.Fprintln(&b, concluded(s, "opl serve, or opl select beside other policies", ""))
 	printDecision(&b, s.Decided())
 	printFacts(&b, onRows(s))
 	printGuarantee(&b, s)

@@ -69,7 +69,9 @@ func (d document) outcomes(level string, policies []ope.Policy) error {
 		}
 	}
 	var rows [][]string
+	var all []ope.OutcomeEstimate
 	for _, p := range policies {
+		all = append(all, p.Outcomes...)
 		row := slices.Repeat([]string{"—"}, len(head)+1)
 		row[0] = p.Name + marked(p.Learned)
 		for _, o := range p.Outcomes {
@@ -86,6 +88,7 @@ func (d document) outcomes(level string, policies []ope.Policy) error {
 			return err
 		}
 		d.para("outcomes: means by rows that have them, with the %s; no guarantee", level)
+		d.lacking(all)
 	}
 	for _, p := range policies {
 		if p.Guarantee != nil {
@@ -93,6 +96,17 @@ func (d document) outcomes(level string, policies []ope.Policy) error {
 		}
 	}
 	return nil
+}
+
+// lacking says of which outcomes rows have no values, once of each.
+func (d document) lacking(all []ope.OutcomeEstimate) {
+	var told []string
+	for _, o := range all {
+		if o.Missing > 0 && !slices.Contains(told, o.Column) {
+			told = append(told, o.Column)
+			d.para("%s: %d of %d rows lack it: estimates are of the others", o.Column, o.Missing, o.Rows+o.Missing)
+		}
+	}
 }
 
 func interval(i ope.Interval) string {
@@ -125,13 +139,21 @@ func conditionsOf(d *provenance.Decision) (all []string) {
 		if o.RangeAssumed {
 			all = append(all, fmt.Sprintf("%s is taken to be from 0 to 1, as all its values are 0 or 1.", o.Column))
 		}
+	}
+	return all
+}
+
+// lacking says of which outcomes rows have no values, and how they count.
+func lacking(d *provenance.Decision) (all []string) {
+	for _, o := range d.Outcomes {
 		switch {
+		case o.Missing == 0:
 		case o.AtRandom:
-			all = append(all, fmt.Sprintf("%s is missing in %d rows, which are left out: assumed is that it is "+
-				"missing independently of action and outcome, given the context.", o.Column, o.Missing))
-		case o.Missing > 0:
-			all = append(all, fmt.Sprintf("%s is missing in %d rows, and counts as what is worst there.", o.Column,
-				o.Missing))
+			all = append(all, fmt.Sprintf("%s: %d of %d rows lack it, and are left out: assumed is that it is missing "+
+				"independently of action and outcome, given the context", o.Column, o.Missing, o.Rows+o.Missing))
+		default:
+			all = append(all, fmt.Sprintf("%s: %d of %d rows lack it: estimates are of the others, bounds count what is "+
+				"worst there", o.Column, o.Missing, o.Rows))
 		}
 	}
 	return all
@@ -144,7 +166,7 @@ func printDecision(b *strings.Builder, d *provenance.Decision) {
 	}
 	b.WriteByte('\n')
 	_ = table.Columns(b, "  ", append([][]string{outcomesHead}, outcomes(d)...)) // a builder takes all
-	for _, c := range conditionsOf(d) {
+	for _, c := range append(conditionsOf(d), lacking(d)...) {
 		fmt.Fprintf(b, "  %s\n", c)
 	}
 	b.WriteByte('\n')
@@ -155,7 +177,8 @@ func decisionSection(d *provenance.Decision) html.Section {
 	return html.Section{Title: "Several outcomes, one decision", Facts: []html.Fact{fact("answer", "%s", answer(d))},
 		Figures: []html.Figure{{Figure: decisionFigure(d), Caption: "How far each outcome is within its limit, as a " +
 			"share of its range: above 0 the limit is kept. The estimate has its 95 % interval."}},
-		Tables: []html.Table{{Caption: "Outcomes", Head: outcomesHead, Rows: outcomes(d)}}, Notes: conditionsOf(d)}
+		Tables: []html.Table{{Caption: "Outcomes", Head: outcomesHead, Rows: outcomes(d)}},
+		Notes:  append(conditionsOf(d), lacking(d)...)}
 }
 
 // decisionFigure draws a line an outcome: the room to its limit by the estimate, and by the bound.

@@ -23,11 +23,13 @@ func FrontierText(w io.Writer, f table.Format, p *pipeline.Frontier, files []str
 	if files != nil {
 		head = append(head, "file")
 	}
+	var lacks []string
 	unproven := ""
 	for i, q := range p.Points {
 		row := []string{fmt.Sprint(i + 1), fmt.Sprintf("%.3g", q.Lambda), "—", "—", "—", "—", "—"}
 		if q.Decision != nil {
 			goal, other := q.Decision.Outcomes[0], q.Decision.Outcomes[1]
+			lacks = lacking(q.Decision)
 			head[4] = other.Column + ", " + other.Bounded
 			for k, o := range []provenance.Outcome{goal, other} {
 				row[2+2*k] = around(plain, o.Point, logs.Half(o.SE))
@@ -50,6 +52,7 @@ func FrontierText(w io.Writer, f table.Format, p *pipeline.Frontier, files []str
 	}
 	d.para("all bounds, of all %d points, hold together with probability %v: pick any; ±: 95 %% intervals; "+
 		"answers need each bound alone", len(p.Points), 1-p.Delta)
+	d.paras("", lacks)
 	if unproven != "" {
 		d.para("—: nothing is guaranteed: %s", unproven)
 	}

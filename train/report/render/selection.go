@@ -72,10 +72,12 @@ func (s selection) targets() [][]string {
 // decisions print a line an outcome of each target that several decide on.
 func (s selection) decisions() error {
 	var rows [][]string
+	var all []ope.OutcomeEstimate
 	for _, t := range s.Targets {
 		if t.Decision == nil {
 			continue
 		}
+		all = append(all, t.Outcomes...)
 		for _, o := range outcomes(t.Decision) {
 			rows = append(rows, slices.Concat([]string{t.Name}, o[:2], o[3:5], o[6:]))
 		}
@@ -86,6 +88,7 @@ func (s selection) decisions() error {
 	fmt.Fprintln(s.w)
 	head := []string{"policy", "outcome", "estimate", "bound on its", "alone", "limit", "verdict"}
 	err := table.Write(s.w, s.format, head, rows)
+	s.lacking(all)
 	for _, t := range s.Targets {
 		s.answered(t.Name, t.Decision)
 	}
