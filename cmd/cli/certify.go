@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -139,6 +141,12 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		}
 	}
 	g := c.Statement()
+	if names := provenance.Untested(p.File(), f.Requirements); names != nil {
+		note := "the policy was trained with " + strings.Join(names, " and ") + ", which is not tested here: say so again " +
+			"by setting guardrail or setting budget"
+		g.Notes = append(slices.Clip(g.Notes), note)
+		cmd.PrintErrf("opl: %s\n", note)
+	}
 	page := func() (html.Page, error) {
 		page := render.CertificatePage(g)
 		for i, judge := range judges {

@@ -418,6 +418,22 @@ func Claims(f *policyfile.File) (all []Outcome) {
 	return all
 }
 
+// Untested names the limits that a policy's file was certified with, and that are not among some requirements.
+func Untested(f *policyfile.File, asked []Requirement) (names []string) {
+	var s struct {
+		Decision Decision `json:"decision"`
+	}
+	if f.Certificate == nil || json.Unmarshal(f.Certificate, &s) != nil {
+		return nil
+	}
+	for _, o := range s.Decision.Outcomes {
+		if o.Kind != "goal" && !slices.ContainsFunc(asked, func(r Requirement) bool { return r.Name == o.Name || r.By != "" }) {
+			names = append(names, o.Kind+" "+o.Name)
+		}
+	}
+	return names
+}
+
 // SlotWeights returns how the certificate in a policy file weighs the slots of lists, for [certify.Monitor] to bet
 // against what it says; "": it is not about lists.
 func SlotWeights(f *policyfile.File) string {
