@@ -63,10 +63,11 @@ type estimate struct {
 	Rows      int     `json:"rows"`
 	// below ½ the rows hardly show what the policy does, and value is no estimate
 	Weight float64 `json:"mean_weight"`
+	Tail   float64 `json:"pareto_k"`
 }
 
 func estimateIn(u logs.Units, e certify.Estimate) estimate {
-	return estimate{u.At(e.Reward), e.SE * u.Span(), e.Effective, e.Rows, e.Weight}
+	return estimate{u.At(e.Reward), e.SE * u.Span(), e.Effective, e.Rows, e.Weight, e.Tail}
 }
 
 // guarantee says what a statement guarantees, in the log's units.

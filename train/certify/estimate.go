@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"math"
 
 	"opl/graph/kernel"
@@ -21,11 +22,23 @@ type Estimate struct {
 	// Weight is the mean of w, whose expectation is 1. Where it is small these rows lack what the policy mostly does,
 	// and the rest is of what it does beside.
 	Weight float64 `json:"mean_weight"`
+	// Tail is the shape k of the largest w, see [Tail]; 0: there is no tail.
+	Tail float64 `json:"pareto_k,omitempty"`
 }
 
 // Tells says that the rows play at least half of what the policy does, by the mean weight: of another, such as one of
 // few rows among very many actions, Reward is hardly an estimate.
 func (e Estimate) Tells() bool { return e.Weight >= 0.5 }
+
+// Doubt says why Reward has no normal interval; empty: it has one.
+func (e Estimate) Doubt() string {
+	if e.Effective < Few {
+		return "too few for an interval"
+	}
+	// Of n weights of mean m, which are worth ess rows, the variance is m²(n/ess − 1).
+	tail, off := Untrusted(e.Tail, e.Weight, e.Weight*math.Sqrt(max(0, 1/e.Effective-1/float64(e.Rows))))
+	return cmp.Or(tail, off)
+}
 
 // SelfNormalized estimates a reward from π(a_i|x_i), π₀(a_i|x_i) and c_i of n rows.
 func SelfNormalized(pi, pi0, cost []float64) Estimate {
@@ -36,9 +49,10 @@ func SelfNormalized(pi, pi0, cost []float64) Estimate {
 // and c_i.
 func SelfNormalizedRows(n int, row func(i int) (w, cost float64)) Estimate {
 	var sums, squares, rewards, spread kernel.Sum
-	binary := true
+	binary, all := true, make([]float64, n)
 	for i := range n {
 		w, c := row(i)
+		all[i] = w
 		sums.Add(w)
 		squares.Add(w * w)
 		rewards.Add(-w * c)
@@ -49,7 +63,7 @@ func SelfNormalizedRows(n int, row func(i int) (w, cost float64)) Estimate {
 	if !(sum > 0) {
 		return e
 	}
-	e.Reward, e.Effective, e.Weight = reward/sum, sum*sum/square, sum/float64(n)
+	e.Reward, e.Effective, e.Weight, e.Tail = reward/sum, sum*sum/square, sum/float64(n), Tail(Top(all, n), n)
 	for i := range n {
 		w, c := row(i)
 		d := w * (-c - e.Reward)

@@ -3,6 +3,7 @@ package certify_test
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"opl/train/certify"
@@ -74,5 +75,23 @@ func TestSelfNormalized_CoversNearOne(t *testing.T) {
 	e := certify.SelfNormalized([]float64{1, 1}, []float64{1, 1}, []float64{-.5, -1})
 	if want := math.Sqrt(2*.25*.25) / 2; math.Abs(e.SE-want) > 1e-15 {
 		t.Errorf("%v, want %v", e.SE, want)
+	}
+}
+
+// Weights of a Pareto tail of shape 1 give no normal interval, and those of shape 1/3 do if their mean is 1.
+func TestEstimate_DoubtsIntervalsOfLongTails(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, c := range []struct {
+		k, pi0 float64
+		doubt  string
+	}{{1, 10, "the tail k = 1"}, {1. / 3, 1.5, ""}, {1. / 3, 1, "weights average 1."}} {
+		var pi, pi0, cost []float64
+		for range 20000 {
+			pi, pi0, cost = append(pi, math.Pow(1-r.Float64(), -c.k)), append(pi0, c.pi0), append(cost, -r.Float64())
+		}
+		if e := certify.SelfNormalized(pi, pi0, cost); math.Abs(e.Tail-c.k) > .2 || e.Effective < certify.Few ||
+			(e.Doubt() == "") != (c.doubt == "") || !strings.Contains(e.Doubt(), c.doubt) {
+			t.Errorf("%+v: %+v, %q", c, e, e.Doubt())
+		}
 	}
 }

@@ -13,12 +13,11 @@ import (
 	"opl/train/logs"
 )
 
-// few is the effective sample size below which, heavy the share of one row and long the shape of
-// the tail from which on an estimate rests on a handful of rows.
+// few is the effective sample size below which, and heavy the share of one row from which on an estimate rests on a
+// handful of rows.
 const (
 	few   = certify.Few
 	heavy = 0.1
-	long  = 0.7
 )
 
 // spread is what the weights of a target are like.
@@ -53,7 +52,7 @@ func (t *sample) spread(d *Data, whole int) (s spread) {
 	}
 	s.Rewards = carriedBy(rewards)
 	s.Alone = t.log.LoggedOnly()
-	s.Sum, s.Square, s.Top = sum.Value(), square.Value(), top(w, whole)
+	s.Sum, s.Square, s.Top = sum.Value(), square.Value(), certify.Top(w, whole)
 	return s
 }
 
@@ -61,7 +60,7 @@ func (t *sample) spread(d *Data, whole int) (s spread) {
 func (s *spread) add(other spread, whole int) {
 	*s = spread{s.Sum + other.Sum, s.Square + other.Square, max(s.Largest, other.Largest), s.Paid + other.Paid,
 		s.Rewards.add(other.Rewards), s.Uncovered + other.Uncovered, s.Alone,
-		top(slices.Concat(s.Top, other.Top), whole)}
+		certify.Top(slices.Concat(s.Top, other.Top), whole)}
 }
 
 // say puts into p what the spread of n rows of total weight Σω says, and warns where estimates rest
@@ -71,7 +70,7 @@ func (s spread) say(p *Policy, total float64, n, groups int) {
 	// Probabilities that were rounded are off by chance, and not on average.
 	p.Same = s.Largest <= 1+logs.Agreement &&
 		math.Abs(p.MeanWeight-1) <= min(logs.Agreement, max(logs.Exact, 4*p.MeanWeightSE))
-	p.Largest, p.Uncovered, p.Tail = s.Largest, s.Uncovered/total, tail(slices.Clone(s.Top), n)
+	p.Largest, p.Uncovered, p.Tail = s.Largest, s.Uncovered/total, certify.Tail(slices.Clone(s.Top), n)
 	add := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	// Actions that were not seen in few rows may have been possible: weights that average more than
 	// what is left of the target say so.
@@ -90,8 +89,9 @@ func (s spread) say(p *Policy, total float64, n, groups int) {
 	if p.Share > heavy {
 		add("one row carries %.0f %% of the weight", 100*p.Share)
 	}
-	if p.Tail >= long {
-		add("the largest weights have the tail k = %.2f: from %v on no interval is to be trusted", p.Tail, long)
+	tail, off := certify.Untrusted(p.Tail, p.MeanWeight, p.MeanWeightSE)
+	if tail != "" {
+		add("%s", tail)
 	}
 	if s.Paid < 20 {
 		add("only %d rows of weight have a reward above 0", s.Paid)
@@ -100,9 +100,8 @@ func (s spread) say(p *Policy, total float64, n, groups int) {
 	} else if rows > 0 {
 		add("%d rows carry 95 %% of the variance of the rewards", rows)
 	}
-	if d := p.MeanWeight - 1; math.Abs(d) > 4*p.MeanWeightSE && math.Abs(d) > 0.01 {
-		add("weights average %.3g, not 1: propensities are wrong, or the target takes actions that the log could "+
-			"not", p.MeanWeight)
+	if off != "" {
+		add("%s", off)
 	}
 	if groups < 30 && groups < n {
 		add("%d groups are too few for a normal interval", groups)
@@ -247,72 +246,4 @@ func (p *Policy) believe(logging, half, z float64, n int) {
 	if p.Warnings == nil {
 		p.Recommended = p.Estimates[best].Estimator
 	}
-}
-
-// tailLength is the number of the weights that are the largest of n.
-func tailLength(n int) int {
-	return int(math.Ceil(min(float64(n)/5, 3*math.Sqrt(float64(n)))))
-}
-
-// top returns in order the weights of w that may be among the largest of n rows, and one more, above which the tail
-// begins. Shards return more than they need, so that merging finds the largest of all.
-func top(w []float64, n int) []float64 {
-	x := slices.Sorted(slices.Values(w))
-	return x[max(0, len(x)-tailLength(n)-1):]
-}
-
-// tail is, of x the top of n weights, which it overwrites, the shape k of the generalized Pareto
-// distribution of the largest weights, min(n/5, 3√n) of them above the next: moments of order 1/k
-// and above do not exist, and from .7 on the error of a mean of weights cannot be told from its
-// rows. Vehtari et al. (2024), by the estimate of Zhang & Stephens (2009) on the excesses x_1 ≤ … ≤
-// x_m above 0,
-//
-//	k = mean log(1 − θx_j),   θ = Σ_i θ_i L_i/Σ_i L_i,   i ≤ M = 30 + ⌊√m⌋
-//	θ_i = 1/x_m + (1 − √(M/(i − ½)))/(3x_[m/4+½])
-//	log L_i = m(log(−θ_i/k_i) − k_i),   k_i = mean log(1 − θ_i x_j)
-//
-// shrunk to ½ by ten rows, (mk + 5)/(m + 10). 0 where there are fewer than 5 different excesses: no tail.
-func tail(x []float64, n int) float64 {
-	length := tailLength(n)
-	if length >= len(x) {
-		return 0
-	}
-	cut := x[len(x)-length-1]
-	x = x[len(x)-length:]
-	different := 0
-	for j := range x {
-		if x[j] -= cut; x[j] > 0 && (j == 0 || x[j] != x[j-1]) {
-			different++
-		}
-	}
-	if different < 5 {
-		return 0
-	}
-	x = x[slices.IndexFunc(x, func(v float64) bool { return v > 0 }):]
-	m := float64(len(x))
-	shape := func(theta float64) (k float64) {
-		for _, v := range x {
-			k += math.Log1p(-theta * v)
-		}
-		return k / m
-	}
-	points := 30 + int(math.Sqrt(m))
-	quarter := x[max(int(m/4+0.5), 1)-1]
-	theta, log, most := make([]float64, points), make([]float64, points), math.Inf(-1)
-	for i := range theta {
-		theta[i] = 1/x[len(x)-1] + (1-math.Sqrt(float64(points)/(float64(i)+0.5)))/(3*quarter)
-		k := shape(theta[i])
-		if log[i] = m * (math.Log(-theta[i]/k) - k); log[i] != log[i] { // θ = 0
-			log[i] = math.Inf(-1)
-		}
-		most = max(most, log[i])
-	}
-	var sum, total float64
-	for i, l := range log {
-		if l > math.Inf(-1) {
-			sum += theta[i] * math.Exp(l-most)
-			total += math.Exp(l - most)
-		}
-	}
-	return (m*shape(sum/total) + 5) / (m + 10)
 }

@@ -21,7 +21,8 @@ type Dose struct {
 	Number  float64 `json:"number"`            // the middle of a bin, or an atom
 	From    float64 `json:"from"`              // of the bin in which a number is drawn evenly
 	To      float64 `json:"to"`                // equal to From: an atom
-	Value   float64 `json:"value"`             // of that, by snips
+	// Value is that of it, by snips; nil: no row drew it.
+	Value *float64 `json:"value"`
 	// Low and High hold the values of all doses with probability 1 − δ.
 	Low  float64 `json:"low"`  // lower end of the interval
 	High float64 `json:"high"` // upper end of the interval
@@ -171,10 +172,11 @@ func (k *kernels) dose(rows []int, c int, judges [2]*provenance.Judge, o certify
 		}
 	}
 	d.Low, d.High = ends[0], 1-ends[1]
-	d.Value = min(d.High, max(d.Low, sum/weight))
-	for _, v := range []*float64{&d.Value, &d.Low, &d.High} {
-		*v = units.At(*v)
+	if weight > 0 {
+		value := units.At(min(d.High, max(d.Low, sum/weight)))
+		d.Value = &value
 	}
+	d.Low, d.High = units.At(d.Low), units.At(d.High)
 	return d, nil
 }
 

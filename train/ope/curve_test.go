@@ -1,6 +1,7 @@
 package ope
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -138,7 +139,7 @@ func TestCurve_BandsOfSegmentsHold(t *testing.T) {
 				truth += mean(d.From+(d.To-d.From)*(float64(i)+.5)/100, group) / 100
 			}
 			wrong = wrong || !(d.Low <= truth && truth <= d.High)
-			if !(d.Low <= d.Value && d.Value <= d.High) {
+			if !(d.Low <= *d.Value && *d.Value <= d.High) {
 				t.Errorf("%+v", d)
 			}
 			width += (d.High - d.Low) / float64(10*n)
@@ -159,5 +160,27 @@ func TestCurve_BandsOfSegmentsHold(t *testing.T) {
 				t.Errorf("by %s: %v", by, err)
 			}
 		})
+	}
+}
+
+// A number that no row drew has no value, and a band of all rewards.
+func TestCurve_HasNoValueOfWhatWasNeverDrawn(t *testing.T) {
+	log, _ := doses(t, 200, 256, 1)
+	got, err := Curve(log, provenance.Within(log, 1), CurveOptions{Delta: .05, Gamma: 1, Model: RewardModels()[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	never := 0
+	for c, d := range got.Doses {
+		drawn := slices.Contains(log.Action, int32(c))
+		if !drawn {
+			never++
+		}
+		if drawn != (d.Value != nil) || !drawn && (d.Low != 0 || d.High != 1) {
+			t.Errorf("%+v", d)
+		}
+	}
+	if text, err := json.Marshal(got); err != nil || strings.Count(string(text), `"value":null`) != never || never == 0 {
+		t.Errorf("%d were never drawn: %s, %v", never, text, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"opl/graph/kernel"
+	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
 )
@@ -263,7 +264,7 @@ func Combine(partials []Partial) (Result, error) {
 	}
 	for j := range sum.Targets { // that have more than are the largest of all
 		t := &sum.Targets[j].Spread
-		t.Top = top(t.Top, sum.Rows)
+		t.Top = certify.Top(t.Top, sum.Rows)
 	}
 	sum.Notes = append(sum.Notes, "shards have read their own files alone: rows that come twice, and groups, in "+
 		"files of two shards are counted twice")

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
@@ -75,8 +74,7 @@ type Candidate struct {
 	Verdict     provenance.Verdict `json:"verdict,omitempty"` // of the gain
 	// largest Γ at which it is better; 0: it is not
 	Strength float64 `json:"strength,omitempty"`
-	// with the gain, by one estimator; nil: it has no value, or weights average less than ½, see
-	// certify.Estimate
+	// with the gain, by one estimator; nil: it has no value, or Warnings say why not to believe it
 	Estimate    *Estimate             `json:"estimate"`
 	Warnings    []string              `json:"warnings,omitempty"`         // of the estimate
 	Uncertified string                `json:"uncertified,omitempty"`      // why nothing is guaranteed
@@ -120,7 +118,7 @@ func (r Result) choose(gamma float64) Selection {
 	for _, p := range r.Policies {
 		c := Candidate{Name: p.Name, Warnings: p.Warnings, Uncertified: p.Uncertified, Statement: p.Guarantee,
 			Learned: p.Learned, Same: p.Same, Outcomes: p.Outcomes}
-		if len(p.Estimates) > 0 && (certify.Estimate{Weight: p.MeanWeight}).Tells() {
+		if len(p.Estimates) > 0 && p.Warnings == nil {
 			c.Estimate = &p.Estimates[0]
 		}
 		if p.Same { // its value is what was logged, and a model would only add noise

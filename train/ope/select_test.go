@@ -120,6 +120,13 @@ func TestSelect_WithholdsTargetsOfUnknownOrigin(t *testing.T) {
 	if err != nil || s.Ship || s.Needed != 0 || len(s.Targets[0].Warnings) == 0 {
 		t.Errorf("%v: %+v", err, s)
 	}
+	// Nor has what rests on a few rows, as evaluate believes none of it.
+	rare := [3]float64{.96, .02, .02}
+	l = shop(rand.New(rand.NewPCG(6, 6)), 1000, rare, rare, func(_, _ float64, a int) float64 { return [3]float64{.2, .9, .5}[a] })
+	s, err = ope.Select(l, []ope.Target{always("b", 1)}, ope.Options{})
+	if err != nil || s.Targets[0].Estimate != nil || s.Needed != 0 || strings.Contains(s.Because, "rows would") {
+		t.Errorf("%v: %+v", err, s)
+	}
 	for want, targets := range map[string][]ope.Target{"no target": nil, `two targets "a"`: {always("a", 0), always("a", 0)}} {
 		t.Run(want, func(t *testing.T) {
 			if _, err := ope.Select(l, targets, ope.Options{}); err == nil || !strings.Contains(err.Error(), want) {

@@ -26,6 +26,7 @@ type Partial struct {
 	Sums      certify.Sums     `json:"sums"`             // of the bounds
 	Cost      float64          `json:"cost"`             // Σ c
 	Weight    [5]float64       `json:"weight"`           // Σ w, w², w r, w² r, w² r², w = π/π₀
+	Top       []float64        `json:"top"`              // the largest w, in order, see certify.Top
 	Clusters  weights          `json:"clusters"`         // sums over groups of rows
 	On        *Circumstances   `json:"on"`               // where policy and log come from
 	Found     *inspect.Partial `json:"found"`            // inspection of the shard
@@ -105,15 +106,16 @@ func (out *Partial) sum(c *pooled) (err error) {
 		return err
 	}
 	var cost kernel.Sum
-	weight := make(kernel.Sums, len(out.Weight))
+	weight, all := make(kernel.Sums, len(out.Weight)), []float64(nil)
 	for _, s := range c.samples {
 		for _, r := range s.rows {
 			w, reward := s.logged[r]/s.log.Propensity[r], -s.log.Cost[r]
 			cost.Add(-reward)
+			all = append(all, w)
 			weight.Add([]float64{w, w * w, w * reward, w * w * reward, w * w * reward * reward})
 		}
 	}
-	out.Clusters = weigh(c.samples...)
+	out.Top, out.Clusters = certify.Top(all, out.Shard.Of*len(all)), weigh(c.samples...)
 	out.Cost = cost.Value()
 	out.Weight = [5]float64(weight.Values())
 	return nil
@@ -132,6 +134,7 @@ func Conclude(partials []Partial) (Statement, error) {
 	var sums certify.Sums
 	var cost float64
 	var w [5]float64
+	var top []float64
 	var clusters weights
 	rows := 0
 	for _, p := range all {
@@ -142,6 +145,7 @@ func Conclude(partials []Partial) (Statement, error) {
 		for i := range w {
 			w[i] += p.Weight[i]
 		}
+		top = append(top, p.Top...)
 		clusters.add(p.Clusters)
 	}
 	switch {
@@ -167,6 +171,7 @@ func Conclude(partials []Partial) (Statement, error) {
 	e := certify.Estimate{Rows: sums.Rows}
 	if w[0] > 0 {
 		e.Reward, e.Effective, e.Weight = w[2]/w[0], w[0]*w[0]/w[1], w[0]/n
+		e.Tail = certify.Tail(certify.Top(top, sums.Rows), sums.Rows)
 		e.SE = math.Sqrt(max(0, w[4]-2*e.Reward*w[3]+e.Reward*e.Reward*w[1])) / w[0]
 		e.Widen(w[3] == w[4])
 	}

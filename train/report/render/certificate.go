@@ -80,9 +80,9 @@ func estimated(e certify.Estimate, u logs.Units, on, unit string) string {
 			"policy does", on, e.Weight)
 	}
 	v, half := u.At(e.Reward), logs.Half(e.SE*u.Span())
-	if e.Effective < certify.Few {
-		return fmt.Sprintf("%s on %s, worth %.0f %s: too few for an interval", decimal(plain, logs.Places(half), v), on,
-			e.Effective, unit)
+	if doubt := e.Doubt(); doubt != "" {
+		return fmt.Sprintf("%s on %s, worth %.0f %s: %s", decimal(plain, logs.Places(half), v), on, e.Effective, unit,
+			doubt)
 	}
 	return fmt.Sprintf("%s (95 %% interval) on %s, worth %.0f %s", around(plain, v, half), on, e.Effective, unit)
 }
@@ -376,14 +376,14 @@ func guaranteeFigure(s provenance.Statement) html.Figure {
 	logged, estimate, least := whatPlays("what logged the rows"), across(0, "estimate"), across(1, "guaranteed")
 	logged.Add(u.At(s.Logged), 0, math.NaN(), math.NaN(), "")
 	half, has := logs.Half(e.SE), "95 % interval"
-	if e.Effective < certify.Few {
-		half, has = math.NaN(), "too few rows for an interval"
+	if doubt := e.Doubt(); doubt != "" {
+		half, has = math.NaN(), doubt
 	}
 	estimate.Add(u.At(e.Reward), 0, u.At(e.Reward-half), u.At(e.Reward+half), has)
 	least.Add(u.At(s.Promise()), -1, math.NaN(), math.NaN(), "at least")
 	least.Dashes = figure.Category(1).Dashes
 	f := lines("guarantee", "mean reward", []string{"estimate", "guaranteed at least"}, logged, estimate, least)
 	return html.Figure{Figure: f,
-		Caption: fmt.Sprintf("The estimate, with its 95 %% interval unless rows are too few, and what is guaranteed with "+
+		Caption: fmt.Sprintf("The estimate, with its 95 %% interval unless nothing can be said of it, and what is guaranteed with "+
 			"probability %v.", 1-s.Delta)}
 }

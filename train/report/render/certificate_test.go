@@ -69,12 +69,15 @@ func TestPage_SaysAllThatTheTextSays(t *testing.T) {
 	}
 }
 
-// Rows worth fewer than 50 give no interval: here all that count earned 1, and the standard error is .007.
-func TestCertificate_GivesNoIntervalOfFewRows(t *testing.T) {
-	for effective, want := range map[float64]string{23: "0.972 on these rows, worth 23 rows: too few for an interval", 60: "0.972 ± 0.014 (95 % interval)"} {
+// Rows worth fewer than 50 give no interval: here all that count earned 1, and the standard error is .007. Nor do weights
+// of a long tail.
+func TestCertificate_GivesNoIntervalThatIsNotToBeTrusted(t *testing.T) {
+	for weights, want := range map[[2]float64]string{{23, .2}: "0.972 on these rows, worth 23 rows: too few for an interval",
+		{60, .69}: "0.972 ± 0.014 (95 % interval)",
+		{219, .9}: "0.972 on these rows, worth 219 rows: the largest weights have the tail k = 0.90: from 0.7 on no interval is to be trusted"} {
 		s := provenance.Statement{Verdict: provenance.NotShown, Bounds: certify.Bounds{Delta: .05, N: 1059, All: []certify.Bound{{Name: "ls", Risk: -.24}}},
 			Circumstances: &provenance.Circumstances{Relation: provenance.Fresh, Guaranteed: .24, Rows: 1059, Logged: .48, RewardMax: 1,
-				Estimate: certify.Estimate{Rows: 1059, Reward: .972, SE: .0071, Effective: effective, Weight: 1}}}
+				Estimate: certify.Estimate{Rows: 1059, Reward: .972, SE: .0071, Effective: weights[0], Weight: 1, Tail: weights[1]}}}
 		var text bytes.Buffer
 		if err := render.Certificate(&text, s); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 
 // Curve writes a dose–response curve.
 func Curve(w io.Writer, f table.Format, c ope.DoseCurve) error {
-	rows := doses(c.Doses)
+	rows := doses(c.Doses, map[bool]string{true: "", false: "—"}[f == table.CSV])
 	if f == table.Text {
 		fmt.Fprintln(w, concludedCurve(c))
 	}
@@ -34,7 +34,7 @@ func BriefCurve(w io.Writer, c ope.DoseCurve) error {
 	var b brief
 	fmt.Fprintln(&b, concludedCurve(c))
 	best := slices.SortedStableFunc(slices.Values(c.Doses), func(a, b ope.Dose) int { return cmp.Compare(b.Low, a.Low) })
-	b.rest(doses(best), c.Notes, nil)
+	b.rest(doses(best, "—"), c.Notes, nil)
 	b.what = "bins"
 	b.legend = bandOf(c) + "; point value: by kernels, biased, no guarantee"
 	return b.to(w)
@@ -69,8 +69,8 @@ func bandOf(c ope.DoseCurve) string {
 const aboutPoints = "point value: of the number itself, by a doubly robust kernel estimate; biased by up to about " +
 	"its error, more at the ends of the range and beside a jump; no guarantee"
 
-// doses are a head and a row a bin.
-func doses(all []ope.Dose) [][]string {
+// doses are a head and a row a bin; none stands for numbers that do not exist.
+func doses(all []ope.Dose, none string) [][]string {
 	rows := [][]string{{"numbers", "value", "≥", "≤", "at", "point value", "bandwidth"}}
 	by := len(all) > 0 && all[0].Segment != ""
 	if by {
@@ -78,8 +78,11 @@ func doses(all []ope.Dose) [][]string {
 	}
 	for _, d := range all {
 		n := logs.Places((d.High - d.Low) / 2)
-		row := []string{numbers(d), fmt.Sprintf(plain, n, d.Value), fmt.Sprintf(plain, n, logs.Below(d.Low, n)),
-			fmt.Sprintf(plain, n, -logs.Below(-d.High, n)), fmt.Sprintf("%.4g", d.Number), "", ""}
+		row := []string{numbers(d), none, fmt.Sprintf(plain, n, logs.Below(d.Low, n)),
+			fmt.Sprintf(plain, n, -logs.Below(-d.High, n)), fmt.Sprintf("%.4g", d.Number), none, none}
+		if d.Value != nil {
+			row[1] = fmt.Sprintf(plain, n, *d.Value)
+		}
 		if k := d.Point; k != nil {
 			row[5], row[6] = around(plain, k.DR, logs.Half(k.SE)), fmt.Sprintf("%.3g", k.Bandwidth)
 		}
@@ -111,7 +114,11 @@ func CurveFigure(c ope.DoseCurve) figure.Figure {
 				Curves: []figure.Curve{band, point}}})
 		}
 		if curves := out.Panels[len(out.Panels)-1][0].Curves; d.Point != nil {
-			curves[0].Add(d.Number, d.Value, d.Low, d.High, "")
+			value := math.NaN()
+			if d.Value != nil {
+				value = *d.Value
+			}
+			curves[0].Add(d.Number, value, d.Low, d.High, "")
 			curves[1].Add(d.Number, d.Point.DR, math.NaN(), math.NaN(), "")
 		}
 	}
