@@ -23,6 +23,8 @@ type Dose struct {
 	To      float64 `json:"to"`                // equal to From: an atom
 	// Value is that of it, by snips; nil: no row drew it.
 	Value *float64 `json:"value"`
+	// Thin says that rows hardly drew such numbers, at least in some contexts: Value and Point cannot be judged.
+	Thin bool `json:"hardly_drawn,omitempty"`
 	// Low and High hold the values of all doses with probability 1 − δ.
 	Low  float64 `json:"low"`  // lower end of the interval
 	High float64 `json:"high"` // upper end of the interval
@@ -133,7 +135,7 @@ func Curve(log *logs.Log, judge *provenance.Judge, o CurveOptions) (DoseCurve, e
 			out.Doses = append(out.Doses, d)
 		}
 	}
-	out.Contradicted = k.contradicted
+	out.Contradicted = cmp.Or(k.contradicted, k.best)
 	return out, nil
 }
 
@@ -142,7 +144,9 @@ type kernels struct {
 	log       *logs.Log
 	predicted [][]float64 // r̂(x_i, c)
 
-	contradicted string // by what certificates found
+	contradicted string  // by what certificates found
+	weight       float64 // the largest mean weight of numbers that rows show
+	best         string  // what contradicts these
 }
 
 // dose values an action by some rows. The judges are those of the reward and its opposite.
@@ -162,7 +166,17 @@ func (k *kernels) dose(rows []int, c int, judges [2]*provenance.Judge, o certify
 		if err != nil {
 			return d, err
 		}
-		k.contradicted = cmp.Or(k.contradicted, got.Statement().Contradicted)
+		// Numbers far from what is drawn are too rare for weights of mean 1; those that most contexts draw are not.
+		s := got.Statement()
+		w := s.Estimate
+		unclear := w.Effective < few || w.Tail >= certify.Long
+		if !unclear && w.Weight > k.weight {
+			k.weight, k.best = w.Weight, s.Contradicted
+		}
+		if !s.Thin() {
+			k.contradicted = cmp.Or(k.contradicted, s.Contradicted)
+		}
+		d.Thin = s.Thin() || unclear || s.Contradicted == "" && !w.Tells()
 		ends[e] = min(1, max(0, got.Guaranteed()))
 	}
 	sum, weight := 0.0, 0.0

@@ -184,3 +184,56 @@ func TestCurve_HasNoValueOfWhatWasNeverDrawn(t *testing.T) {
 		t.Errorf("%d were never drawn: %s, %v", never, text, err)
 	}
 }
+
+// Prices that are drawn around one of three bases are hardly ever far from it: what is said of these cannot be judged,
+// and speaks against no log. Densities that are wrong do, everywhere or in some of the range.
+func TestCurve_DoubtsDensitiesAndNoTails(t *testing.T) {
+	for name, wrong := range map[string]func(even bool, a, density float64) float64{
+		"right": func(_ bool, _, d float64) float64 { return d },
+		"twice": func(_ bool, _, d float64) float64 { return 2 * d },
+		"twice above 15": func(even bool, a, d float64) float64 {
+			if even && a > 15 {
+				return 2 * d
+			}
+			return d
+		},
+	} {
+		for _, even := range []bool{false, true} {
+			r := rand.New(rand.NewPCG(12, 1))
+			var decisions []logs.Decision
+			for len(decisions) < 15000 {
+				base := []float64{8.9, 11.9, 14.9}[r.IntN(3)]
+				a := base + 1.5*r.NormFloat64()
+				z := (a - base) / 1.5
+				density := math.Exp(-z*z/2) / 1.5 / math.Sqrt(2*math.Pi) // but for 1 % beyond the range
+				if even {
+					a, density = 5+15*r.Float64(), 1./15
+				}
+				if a < 5 || a > 20 {
+					continue
+				}
+				d := logs.Decision{ID: strconv.Itoa(len(decisions)), Number: a, Density: wrong(even, a, density),
+					Context: []features.Value{{Name: "base", Number: base}}}
+				if r.Float64() < 1/(1+math.Exp(a-base)) {
+					d.Cost = -a / 20
+				}
+				decisions = append(decisions, d)
+			}
+			log, err := logs.CollectNumbers(numeric.Even(5, 20, 16), decisions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Curve(log, provenance.Within(log, 1).Force(), CurveOptions{Delta: .05, Gamma: 1, Model: RewardModels()[0]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			doubts := name == "twice" || name == "twice above 15" && even
+			if (got.Contradicted != "") != doubts {
+				t.Errorf("%s, even: %v: %q", name, even, got.Contradicted)
+			}
+			if name == "right" && (got.Doses[7].Thin || got.Doses[15].Thin == even) {
+				t.Errorf("even: %v: %+v, %+v", even, got.Doses[7], got.Doses[15])
+			}
+		}
+	}
+}

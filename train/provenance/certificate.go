@@ -76,6 +76,7 @@ type Circumstances struct {
 	// Contradicted says what in the log contradicts that rows are independent, alike and of the
 	// propensities that they state, and was not accounted for.
 	Contradicted string `json:"contradicted,omitempty"`
+	thin         bool   // see Statement.Thin
 	// ReadOff is the number of actions that no other rows of the log have than those that certify,
 	// where the policy was learned from it: K is taken for known before.
 	ReadOff int `json:"read_off,omitempty"`
@@ -93,6 +94,10 @@ type Circumstances struct {
 // Proven reports that the policy is better than the logging policy, with probability
 // 1 − δ, and nothing is known to contradict what that assumes.
 func (s Statement) Proven() bool { return s.Verdict == Better }
+
+// Thin reports that Contradicted is of weights that average less than 1, and that draws as rare as the rarest row would
+// make up for it.
+func (s Statement) Thin() bool { return s.Circumstances != nil && s.thin }
 
 // Decided is what several outcomes say together; nil: there is the reward alone.
 func (s Statement) Decided() *Decision {
@@ -216,7 +221,8 @@ func certificate(b certify.Bounds, on Circumstances, samples ...sample) (*Certif
 		})
 		estimate = &e
 		w := weigh(samples...)
-		on.Contradicted = cmp.Or(w.farFromOne(max(1, b.Gamma)), on.Contradicted)
+		far := w.farFromOne(max(1, b.Gamma))
+		on.Contradicted, on.thin = cmp.Or(far, on.Contradicted), far != "" && w.thin()
 	}
 	return &Certificate{conclude(b, v, on, estimate)}, nil
 }

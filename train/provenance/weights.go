@@ -132,6 +132,13 @@ func (w *weights) farFromOne(gamma float64) string {
 		"are wrong, or these rows had a part in the policy", m, logs.Half(se))
 }
 
+// thin reports that the weight that is missing may be of draws as rare as the rarest that was logged, in whatever row:
+// fewer of these would be expected than five standard errors, and so they may be missing by chance.
+func (w *weights) thin() bool {
+	missing := w.Clusters - w.Sum
+	return missing > 0 && missing*w.Least <= 25
+}
+
 // rarities are 1 over how rare each action of a log is taken to be.
 func rarities(log *logs.Log) []float64 {
 	of := make([]float64, log.K())

@@ -62,14 +62,18 @@ func concludedCurve(c ope.DoseCurve) string {
 
 // bandOf says what values and their band are, and aboutPoints what point values are.
 func bandOf(c ope.DoseCurve) string {
-	return fmt.Sprintf("value: if all %d rows had drawn a number there evenly; ≥, ≤: a band that holds for all lines "+
+	text := fmt.Sprintf("value: if all %d rows had drawn a number there evenly; ≥, ≤: a band that holds for all lines "+
 		"together with probability %v", c.Rows, 1-c.Delta)
+	if slices.ContainsFunc(c.Doses, func(d ope.Dose) bool { return d.Thin }) {
+		text += "; —: the rows hardly drew such numbers, at least in some contexts, and cannot judge them"
+	}
+	return text
 }
 
 const aboutPoints = "point value: of the number itself, by a doubly robust kernel estimate; biased by up to about " +
 	"its error, more at the ends of the range and beside a jump; no guarantee"
 
-// doses are a head and a row a bin; none stands for numbers that do not exist.
+// doses are a head and a row a bin; none, if not empty, stands for what the rows cannot judge.
 func doses(all []ope.Dose, none string) [][]string {
 	rows := [][]string{{"numbers", "value", "≥", "≤", "at", "point value", "bandwidth"}}
 	by := len(all) > 0 && all[0].Segment != ""
@@ -80,10 +84,10 @@ func doses(all []ope.Dose, none string) [][]string {
 		n := logs.Places((d.High - d.Low) / 2)
 		row := []string{numbers(d), none, fmt.Sprintf(plain, n, logs.Below(d.Low, n)),
 			fmt.Sprintf(plain, n, -logs.Below(-d.High, n)), fmt.Sprintf("%.4g", d.Number), none, none}
-		if d.Value != nil {
+		if d.Value != nil && !(d.Thin && none != "") {
 			row[1] = fmt.Sprintf(plain, n, *d.Value)
 		}
-		if k := d.Point; k != nil {
+		if k := d.Point; k != nil && !(d.Thin && none != "") {
 			row[5], row[6] = around(plain, k.DR, logs.Half(k.SE)), fmt.Sprintf("%.3g", k.Bandwidth)
 		}
 		if by {
