@@ -49,21 +49,27 @@ func SelfNormalized(pi, pi0, cost []float64) Estimate {
 // and c_i.
 func SelfNormalizedRows(n int, row func(i int) (w, cost float64)) Estimate {
 	var sums, squares, rewards, spread kernel.Sum
-	binary, all := true, make([]float64, n)
+	binary := true
 	for i := range n {
 		w, c := row(i)
-		all[i] = w
 		sums.Add(w)
 		squares.Add(w * w)
 		rewards.Add(-w * c)
 		binary = binary && c*(c+1) == 0
+	}
+	weights := func(yield func(float64) bool) {
+		for i := range n {
+			if w, _ := row(i); !yield(w) {
+				return
+			}
+		}
 	}
 	e := Estimate{Rows: n}
 	sum, square, reward := sums.Value(), squares.Value(), rewards.Value()
 	if !(sum > 0) {
 		return e
 	}
-	e.Reward, e.Effective, e.Weight, e.Tail = reward/sum, sum*sum/square, sum/float64(n), Tail(Top(all, n), n)
+	e.Reward, e.Effective, e.Weight, e.Tail = reward/sum, sum*sum/square, sum/float64(n), Tail(Top(weights, n), n)
 	for i := range n {
 		w, c := row(i)
 		d := w * (-c - e.Reward)

@@ -3,6 +3,7 @@ package certify_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,21 @@ func TestEstimate_DoubtsIntervalsOfLongTails(t *testing.T) {
 		if e := certify.SelfNormalized(pi, pi0, cost); math.Abs(e.Tail-c.k) > .2 || e.Effective < certify.Few ||
 			(e.Doubt() == "") != (c.doubt == "") || !strings.Contains(e.Doubt(), c.doubt) {
 			t.Errorf("%+v: %+v, %q", c, e, e.Doubt())
+		}
+	}
+}
+
+// Top keeps the largest weights of many in little memory.
+func TestTop_KeepsTheLargestInOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for _, n := range []int{0, 3, 100, 5000, 100_000} {
+		w := make([]float64, n)
+		for i := range w {
+			w[i] = math.Floor(1000 * r.ExpFloat64())
+		}
+		got := certify.Top(slices.Values(w), n)
+		if slices.Sort(w); !slices.Equal(got, w[len(w)-len(got):]) || n > 100 && len(got) < int(3*math.Sqrt(float64(n))) {
+			t.Errorf("%d weights: the largest %d are others", n, len(got))
 		}
 	}
 }

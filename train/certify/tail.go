@@ -2,6 +2,7 @@ package certify
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 )
@@ -29,9 +30,24 @@ func tailLength(n int) int {
 
 // Top returns in order the weights of w that may be among the largest of n rows, and one more, above which the tail
 // begins. Shards return more than they need, so that merging finds the largest of all.
-func Top(w []float64, n int) []float64 {
-	x := slices.Sorted(slices.Values(w))
-	return x[max(0, len(x)-tailLength(n)-1):]
+func Top(w iter.Seq[float64], n int) (x []float64) {
+	most, least := tailLength(n)+1, math.Inf(-1)
+	cut := func() {
+		slices.Sort(x)
+		x = x[max(0, len(x)-most):]
+	}
+	for v := range w {
+		if v <= least {
+			continue
+		}
+		if x = append(x, v); len(x) >= 2*most+1024 {
+			cut()
+			x = slices.Clone(x)
+			least = x[0]
+		}
+	}
+	cut()
+	return x
 }
 
 // Tail is, of x the Top of n weights, which it overwrites, the shape k of the generalized Pareto

@@ -52,7 +52,7 @@ func (t *sample) spread(d *Data, whole int) (s spread) {
 	}
 	s.Rewards = carriedBy(rewards)
 	s.Alone = t.log.LoggedOnly()
-	s.Sum, s.Square, s.Top = sum.Value(), square.Value(), certify.Top(w, whole)
+	s.Sum, s.Square, s.Top = sum.Value(), square.Value(), certify.Top(slices.Values(w), whole)
 	return s
 }
 
@@ -60,7 +60,7 @@ func (t *sample) spread(d *Data, whole int) (s spread) {
 func (s *spread) add(other spread, whole int) {
 	*s = spread{s.Sum + other.Sum, s.Square + other.Square, max(s.Largest, other.Largest), s.Paid + other.Paid,
 		s.Rewards.add(other.Rewards), s.Uncovered + other.Uncovered, s.Alone,
-		certify.Top(slices.Concat(s.Top, other.Top), whole)}
+		certify.Top(slices.Values(slices.Concat(s.Top, other.Top)), whole)}
 }
 
 // say puts into p what the spread of n rows of total weight Σω says, and warns where estimates rest

@@ -264,7 +264,7 @@ func Combine(partials []Partial) (Result, error) {
 	}
 	for j := range sum.Targets { // that have more than are the largest of all
 		t := &sum.Targets[j].Spread
-		t.Top = certify.Top(t.Top, sum.Rows)
+		t.Top = certify.Top(slices.Values(t.Top), sum.Rows)
 	}
 	sum.Notes = append(sum.Notes, "shards have read their own files alone: rows that come twice, and groups, in "+
 		"files of two shards are counted twice")

@@ -115,7 +115,7 @@ func (out *Partial) sum(c *pooled) (err error) {
 			weight.Add([]float64{w, w * w, w * reward, w * w * reward, w * w * reward * reward})
 		}
 	}
-	out.Top, out.Clusters = certify.Top(all, out.Shard.Of*len(all)), weigh(c.samples...)
+	out.Top, out.Clusters = certify.Top(slices.Values(all), out.Shard.Of*len(all)), weigh(c.samples...)
 	out.Cost = cost.Value()
 	out.Weight = [5]float64(weight.Values())
 	return nil
@@ -171,7 +171,7 @@ func Conclude(partials []Partial) (Statement, error) {
 	e := certify.Estimate{Rows: sums.Rows}
 	if w[0] > 0 {
 		e.Reward, e.Effective, e.Weight = w[2]/w[0], w[0]*w[0]/w[1], w[0]/n
-		e.Tail = certify.Tail(certify.Top(top, sums.Rows), sums.Rows)
+		e.Tail = certify.Tail(certify.Top(slices.Values(top), sums.Rows), sums.Rows)
 		e.SE = math.Sqrt(max(0, w[4]-2*e.Reward*w[3]+e.Reward*e.Reward*w[1])) / w[0]
 		e.Widen(w[3] == w[4])
 	}
