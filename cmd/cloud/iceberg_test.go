@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -37,10 +38,12 @@ func rowsOf(t *testing.T, schema *arrow.Schema, from int) (arrow.Table, string) 
 		}
 		b.Field(0).(*array.StringBuilder).Append(id)
 		b.Field(1).(*array.StringBuilder).Append(action)
+		at := time.Date(2026, 1, 2, 0, i, 0, 0, time.UTC).Format(time.RFC3339)
+		b.Field(2).(*array.StringBuilder).Append(at)
 		for j, v := range []float64{reward, .5, x} {
-			b.Field(2 + j).(*array.Float64Builder).Append(v)
+			b.Field(3 + j).(*array.Float64Builder).Append(v)
 		}
-		line, err := json.Marshal(map[string]any{"decision_id": id, "action": action, "reward": reward, "propensity": .5, "x_a": x})
+		line, err := json.Marshal(map[string]any{"decision_id": id, "action": action, "timestamp": at, "reward": reward, "propensity": .5, "x_a": x})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,9 +66,9 @@ func TestIceberg_IsALogOfASnapshot(t *testing.T) {
 	}
 	var fields []iceberg.NestedField
 	var columns []arrow.Field
-	for i, name := range []string{"decision_id", "action", "reward", "propensity", "x_a"} {
+	for i, name := range []string{"decision_id", "action", "timestamp", "reward", "propensity", "x_a"} {
 		f, c := iceberg.NestedField{ID: i + 1, Name: name, Type: iceberg.PrimitiveTypes.Float64}, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}
-		if i < 2 {
+		if i < 3 {
 			f.Type, c.Type = iceberg.PrimitiveTypes.String, arrow.BinaryTypes.String
 		}
 		c.Nullable = true

@@ -18,6 +18,7 @@ const (
 	Visits    Subject = "visits"    // whether rows of one context stand together beyond chance
 	IDs       Subject = "ids"       // whether a decision_id comes more than once
 	Drift     Subject = "drift"     // whether rows change over time
+	Order     Subject = "order"     // whether the order of rows says anything, where they have no times
 	Weeks     Subject = "weeks"     // rewards that follow the day of the week, which is no doubt
 	Columns   Subject = "columns"   // whether contexts were known before the decision
 	Variation Subject = "variation" // whether rewards differ, which learning needs and bounds do not

@@ -57,6 +57,12 @@ const newestRewards = "newest rewards"
 // time, unless it is sorted by a column. Fewer than 500 rows are not looked at. What the shard
 // of the newest rows finds is said of all. A log that is sound has no such finding.
 func (l *log) late() {
+	if l.Time == nil && len(l.Snapshots) > 0 {
+		l.add(Finding{Check: "order of rows", About: Order, Severity: Doubtful,
+			Measured: "the rows of a table are in no order, and have no times",
+			Means:    "drift, rewards of the newest rows that are not in yet, and draws that follow time cannot be seen",
+			Do:       "read a column of the table as timestamp"})
+	}
 	if l.n < 500 {
 		return
 	}

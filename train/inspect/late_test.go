@@ -315,3 +315,22 @@ func TestLate_PassesSoundLogs(t *testing.T) {
 		t.Errorf("%d of %d sound logs are doubted", alarms, of)
 	}
 }
+
+// The order of a table's rows is no order of time, which is said where they have no times.
+func TestLate_DoubtsTheOrderOfTables(t *testing.T) {
+	in := world{n: 300, k: 3, rate: 0.3}.log(7)
+	for _, c := range []struct{ table, timed, doubted bool }{{true, false, true}, {true, true, false}, {false, false, false}} {
+		if in.Snapshots, in.Time = nil, nil; c.table {
+			in.Snapshots = []string{"iceberg://db/t/1.arrow"}
+		}
+		if c.timed {
+			in.Time = make([]int64, len(in.Action))
+			for i := range in.Time {
+				in.Time[i] = int64(i) * 1e9
+			}
+		}
+		if f, found := inspect.Inspect(in).Finding("order of rows"); found != c.doubted || found && f.Severity != inspect.Doubtful {
+			t.Errorf("%+v: %+v", c, f)
+		}
+	}
+}
