@@ -20,7 +20,7 @@ import (
 // columns that decisions have, with the same Keys and Hash. IDs, times, propensities and all propensities must be
 // there in all rows or in none; so must weights, which are none if they are all 0 or all 1. Rewards come as costs; a
 // caller whose rewards are not in [0, 1] sets RewardMin and RewardMax of the log, and one who has other outcomes sets
-// its Outcomes; decisions that have them, or are slots of lists, are refused. A value of 1 by a name with "=" in
+// its Outcomes, as those of decisions have no names and are not read. Slots of lists are refused. A value of 1 by a name with "=" in
 // it is a category, see [features.Value]. Row is not read. The log need not be closed, and the decisions may change
 // afterwards.
 func Collect(actions []string, decisions []Decision) (*Log, error) {
@@ -29,12 +29,8 @@ func Collect(actions []string, decisions []Decision) (*Log, error) {
 		return nil, fmt.Errorf("log: %d actions, want at least 2", len(actions))
 	}
 	for i := range decisions {
-		switch d := &decisions[i]; {
-		case d.Slate != "" || d.Slot != 0:
+		if d := &decisions[i]; d.Slate != "" || d.Slot != 0 {
 			return nil, fmt.Errorf("log: row %d is a slot of a list: lists are read from files", i+1)
-		case d.Outcomes != nil:
-			return nil, fmt.Errorf("log: row %d has outcomes, whose names are not known here: set Outcomes of the log "+
-				"that is made", i+1)
 		}
 	}
 	return collect(&Options{Actions: actions}, decisions)

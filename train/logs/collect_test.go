@@ -128,7 +128,6 @@ func TestCollect_NamesTheRowThatIsWrong(t *testing.T) {
 		"row 2, column propensity: 0.9, but":                   func(d *Decision) { d.Propensity = .9 },
 		"row 2, column propensity: missing, while the rows ":   func(d *Decision) { d.Propensity = 0 },
 		"row 2 is a slot of a list":                            func(d *Decision) { d.Slate, d.Slot = "s", 1 },
-		"row 2 has outcomes":                                   func(d *Decision) { d.Outcomes = []float64{1} },
 	} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(2, 3, 1)

@@ -49,7 +49,7 @@ func sane(t *testing.T, l *Log) {
 		for i := range l.Len() {
 			var d Decision
 			l.Decision(i, &d)
-			d.Slate, d.Slot, d.Outcomes = "", 0, nil
+			d.Slate, d.Slot = "", 0
 			rows = append(rows, d)
 			lacks = lacks || len(l.ItemNames()) > 0 && slices.ContainsFunc(d.Offered, func(o Offer) bool { return len(o.Features) == 0 })
 		}

@@ -351,7 +351,13 @@ func (b *brief) decided(policy string, d *provenance.Decision, contradicts strin
 		b.doubt("doubt: ", policy, ": "+contradicts)
 	}
 	if d != nil {
-		b.doubt("", policy, ": "+answer(d))
+		said := answer(d)
+		for _, o := range outcomes(d) {
+			if !strings.HasPrefix(o[0], "goal ") {
+				said += fmt.Sprintf(" %s: %s, logging %s, %s %s, limit %s.", o[0], o[1], o[2], o[3], o[4], o[6])
+			}
+		}
+		b.doubt("", policy, ": "+said)
 	}
 }
 
