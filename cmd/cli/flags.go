@@ -43,7 +43,7 @@ func (names flagText) of(s string) string {
 }
 
 var (
-	urls    = regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^\s"']+`)
+	urls    = regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^\s"']*[^\s"':,;.)]`)
 	user    = regexp.MustCompile(`://[^/?@]*@`)
 	setting = regexp.MustCompile(`([?&]([^=&]*)=)[^&]*`)
 )

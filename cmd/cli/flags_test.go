@@ -42,6 +42,7 @@ func TestPublic_HidesWhatURLsMayHoldOfSecrets(t *testing.T) {
 		"opl inspect 'iceberg://db/t?type=rest&uri=https://u:p@host/x&token=S&s3.secret-access-key=K' --report i.html": "opl inspect 'iceberg://db/t?type=rest&uri=…&token=…&s3.secret-access-key=…' --report i.html",
 		`"s3://me:key@bucket/a b"`:           `"s3://…@bucket/a b"`,
 		"s3://bucket/a.csv?region=eu: bad":   "s3://bucket/a.csv?region=eu: bad",
+		"opl: iceberg://db/t?token=S: none":  "opl: iceberg://db/t?token=…: none",
 		"is that so? a=b&c=d, x://y":         "is that so? a=b&c=d, x://y",
 		"http://127.0.0.1:8080/choose @ 5 %": "http://127.0.0.1:8080/choose @ 5 %",
 	} {

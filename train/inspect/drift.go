@@ -75,9 +75,9 @@ func (l *log) misdrawn(of []span) bool {
 		first += s.Reward.Rows
 		squares += s.Squares
 	}
-	x, df := 0., 0.
+	x, df, most := 0., 0., floats.MaxIdx(rows)
 	for a, n := range rows {
-		if a == floats.MaxIdx(rows) || n < float64(20*len(of)) {
+		if a == most || n < float64(20*len(of)) {
 			continue
 		}
 		for b, s := range of {
