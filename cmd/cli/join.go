@@ -30,6 +30,7 @@ type joinFlags struct {
 	catalogue     string
 	out           string
 	missing       string
+	fill          map[string]string // what decisions without an outcome are given, by column
 	duplicates    string
 	policy        string
 	bad           string
@@ -63,6 +64,7 @@ func joinCommand(lib library.Library) *cobra.Command {
 	bind(fl, &f.overwrite, "overwrite", false)
 	bind(fl, &f.bad, "skip-bad", "")
 	bind(fl, &f.missing, "missing-reward", "drop")
+	bind(fl, &f.fill, "missing-outcomes", nil)
 	bind(fl, &f.duplicates, "duplicates", "error")
 	bind(fl, &f.Columns, "columns", nil)
 	bind(fl, &f.rewardColumns, "reward-columns", nil)
@@ -137,6 +139,15 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	show.next("reading " + strings.Join(rewards, ", "))
 	r := join.NewRewards(logs.Options{Columns: f.rewardColumns, ColumnsBefore: f.Columns,
 		Forms: logs.Forms{RewardMap: f.RewardMap}})
+	for column, text := range f.fill {
+		v, err := strconv.ParseFloat(text, 64)
+		if err == nil {
+			err = r.Fill(column, v)
+		}
+		if err != nil {
+			return fmt.Errorf("--missing-outcomes: %w", err)
+		}
+	}
 	for _, path := range rewards {
 		if err := r.Read(path, o.Duplicates); err != nil {
 			return err
@@ -203,7 +214,11 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 			"a policy file that was learned so brings\n", f.min, f.max)
 	}
 	for _, o := range s.Outcomes {
-		fmt.Fprintf(w, "%8d of them have %s\n", o.Rows, o.Column)
+		rest := ""
+		if o.Given != nil {
+			rest = fmt.Sprintf("; the others were given %v", *o.Given)
+		}
+		fmt.Fprintf(w, "%8d of them have %s%s\n", o.Rows, o.Column, rest)
 	}
 	zones := ""
 	if s.Late > s.Decisions-s.Young-s.Missing { // more than count

@@ -83,8 +83,9 @@ type Summary struct {
 
 // Known is how many of the decisions that were written have an outcome, by its column.
 type Known struct {
-	Column string `json:"column"` // with its prefix, such as cost_latency
-	Rows   int    `json:"rows"`   // decisions that have a value
+	Column string   `json:"column"` // with its prefix, such as cost_latency
+	Rows   int      `json:"rows"`   // decisions that have a value, those that were given one left out
+	Given  *float64 `json:"given"`  // what the others were given, see [Rewards.Fill]; nil: they lack it
 }
 
 // Waits are seconds between decisions and their rewards: half, 99 % and all came within them.
@@ -469,10 +470,13 @@ type joining struct {
 	outcomes  []map[string]reward // in the order of the summary's
 }
 
-// other sets the other outcomes of a decision. One that came too late is missing.
+// other sets the other outcomes of a decision. One that came too late is as if it had not come.
 func (j *joining) other(d *logs.Decision) {
 	for k, of := range j.outcomes {
 		v := math.NaN()
+		if given := j.Outcomes[k].Given; given != nil {
+			v = *given
+		}
 		if r, ok := of[d.ID]; ok && (j.o.Mature == 0 || r.time.IsZero() || r.time.Sub(d.Time) <= j.o.Mature) {
 			v = r.value
 			j.Outcomes[k].Rows++
@@ -500,7 +504,11 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	*s = Summary{Decisions: len(l.rows), Left: l.left + rewards.left, Torn: l.torn, Zeros: l.zeros, Copies: l.copies,
 		Bad: l.Bad, Plain: l.plain, Notes: rewards.notes}
 	for _, column := range rewards.Outcomes() {
-		s.Outcomes = append(s.Outcomes, Known{Column: column})
+		known := Known{Column: column}
+		if v, given := rewards.fill[column]; given {
+			known.Given = &v
+		}
+		s.Outcomes = append(s.Outcomes, known)
 		j.outcomes = append(j.outcomes, rewards.others[column])
 	}
 	if err := j.check(); err != nil {

@@ -47,7 +47,7 @@ func TestJoin_TakesOutcomesAtTheirOwnTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Outcomes) != 2 || s.Outcomes[0] != (Known{"cost_spend", 1}) || s.Outcomes[1] != (Known{"reward_safe", 2}) {
+		if len(s.Outcomes) != 2 || s.Outcomes[0] != (Known{Column: "cost_spend", Rows: 1}) || s.Outcomes[1] != (Known{Column: "reward_safe", Rows: 2}) {
 			t.Errorf("%s: %+v", ending, s.Outcomes)
 		}
 		read, err := logs.Open(context.Background(), path, logs.Options{NoCache: true})

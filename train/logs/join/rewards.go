@@ -16,9 +16,10 @@ type Rewards struct {
 	reading logs.Options // of the files
 	of      map[string]reward
 	others  map[string]map[string]reward
-	left    int       // duplicates left out
-	n       int       // rows with a reward
-	newest  time.Time // of rewards that have times
+	fill    map[string]float64 // what decisions without an outcome are given, by column
+	left    int                // duplicates left out
+	n       int                // rows with a reward
+	newest  time.Time          // of rewards that have times
 	notes   []string
 }
 
@@ -41,7 +42,23 @@ func ReadRewards(path string, d Duplicates) (*Rewards, error) {
 
 // NewRewards makes an empty set of rewards, which Read fills. Columns have the names that o gives; others are ignored.
 func NewRewards(o logs.Options) *Rewards {
-	return &Rewards{reading: o, of: map[string]reward{}, others: map[string]map[string]reward{}}
+	return &Rewards{reading: o, of: map[string]reward{}, others: map[string]map[string]reward{},
+		fill: map[string]float64{}}
+}
+
+// Fill says what an outcome is of decisions that have none, by its column, such as cost_complaint. A column that no
+// file has is v in all decisions.
+func (r *Rewards) Fill(column string, v float64) error {
+	if !logs.IsOutcome(column) {
+		return fmt.Errorf("%q is no column of an outcome: want reward_NAME or cost_NAME", column)
+	}
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return fmt.Errorf("%s %v is not finite", column, v)
+	}
+	if r.fill[column] = v; r.others[column] == nil {
+		r.others[column] = map[string]reward{}
+	}
+	return nil
 }
 
 // Read adds the rewards of another file. A decision_id that is in both files is a duplicate.
