@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,6 +87,13 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		return err
 	}
 	f.readLike(p)
+	var limits []provenance.Limit // of the file, where flags do not say them
+	if f.part.shard.Of == 0 {
+		limits = provenance.LimitsOf(p.File(), f.Requirements)
+	}
+	for _, limit := range limits {
+		f.required = append(f.required, limit.Name)
+	}
 	if t, err := pipeline.TrainingOf(p.File()); err == nil {
 		f.Delta = cmp.Or(f.Delta, t.Delta)
 	}
@@ -102,6 +108,7 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 			return err
 		}
 		defer log.Close()
+		limits = provenance.Testable(limits, log)
 		if f.write {
 			if err := sameRange(log, p); err != nil {
 				return fmt.Errorf("--write: %w", err)
@@ -114,8 +121,16 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		}
 		judges = append(judges, judge)
 	}
+	for _, limit := range limits {
+		f.Requirements = append(f.Requirements, limit.Requirement)
+		cmd.PrintErrf("opl: %s, as the policy's file says\n", limit)
+	}
+	f.Untested = provenance.Untested(p.File(), f.Requirements)
 	show.next("certifying")
 	if f.part.shard.Of > 0 {
+		if f.Untested != nil {
+			cmd.PrintErrf("opl: not tested, which the policy's file has: %s\n", strings.Join(f.Untested, ", "))
+		}
 		part, err := judges[0].Partial(cmd.Context(), p, f.Options)
 		if err != nil {
 			return err
@@ -141,12 +156,6 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		}
 	}
 	g := c.Statement()
-	if names := provenance.Untested(p.File(), f.Requirements); names != nil {
-		note := "the policy was trained with " + strings.Join(names, " and ") + ", which is not tested here: say so again " +
-			"by setting guardrail or setting budget"
-		g.Notes = append(slices.Clip(g.Notes), note)
-		cmd.PrintErrf("opl: %s\n", note)
-	}
 	page := func() (html.Page, error) {
 		page := render.CertificatePage(g)
 		for i, judge := range judges {

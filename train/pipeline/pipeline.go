@@ -176,7 +176,8 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 		}
 	}
 	l.out.Training = Training{Run: run, Rows: log.Len(), Estimated: log.Estimated, Tried: 1,
-		Divisions: k.divisions, Snapshots: log.Snapshots, Formula: log.Formula}
+		Divisions: k.divisions, Snapshots: log.Snapshots, Formula: log.Formula,
+		Limits: provenance.LimitsOn(log, o.Requirements)}
 	if left := provenance.LeftOut(log.LeftOut, log.Skipped); left != "" {
 		l.warn("%s", left)
 	}

@@ -8,6 +8,7 @@ import (
 	"opl/train"
 	"opl/train/certify"
 	"opl/train/logs"
+	"opl/train/provenance"
 )
 
 // Training is the object "training" of a policy file: how the policy was learned.
@@ -37,6 +38,8 @@ type Training struct {
 	// Divisions of a range of numbers that there was a choice among: that of the largest value less 0.4 of its error is
 	// taken.
 	Divisions []Division `json:"divisions,omitempty"`
+	// Limits that other outcomes had to keep.
+	Limits []provenance.Limit `json:"limits,omitempty"`
 	// Traded are the weights λ beside the reward's 1 of outcomes that something is required of, in what was learned.
 	Traded map[string]float64 `json:"traded,omitempty"`
 	// Even is the share of decisions that are drawn evenly so that these outcomes keep their limits: the floor is

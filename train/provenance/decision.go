@@ -22,16 +22,16 @@ import (
 // Requirement is a condition on another outcome that a policy must meet to be shipped. A guardrail
 // limits how much the outcome may get worse. A budget limits the mean of a cost.
 type Requirement struct {
-	Name   string // of the outcome: column reward_NAME or cost_NAME
-	Budget bool   // it is a budget, not a guardrail
+	Name   string `json:"name,omitempty"`   // of the outcome: column reward_NAME or cost_NAME
+	Budget bool   `json:"budget,omitempty"` // it is a budget, not a guardrail
 	// Limit of a guardrail is the most that the outcome may get worse, as a number that is not above 0; of a
 	// budget the most that the mean cost may be. It is in the units of the outcome.
-	Limit float64
+	Limit float64 `json:"limit"`
 	// Relative says that the limit of a guardrail is a share of the value of the logging policy: −0.05 is 5 % worse.
-	Relative bool
+	Relative bool `json:"relative,omitempty"`
 	// By, in place of Name, is a column of contexts: a guardrail of the reward in each of its segments, see
 	// [largeSegments].
-	By string
+	By string `json:"by,omitempty"`
 }
 
 // Answer says whether a policy is to ship, by several outcomes together.
@@ -418,22 +418,6 @@ func Claims(f *policyfile.File) (all []Outcome) {
 	return all
 }
 
-// Untested names the limits that a policy's file was certified with, and that are not among some requirements.
-func Untested(f *policyfile.File, asked []Requirement) (names []string) {
-	var s struct {
-		Decision Decision `json:"decision"`
-	}
-	if f.Certificate == nil || json.Unmarshal(f.Certificate, &s) != nil {
-		return nil
-	}
-	for _, o := range s.Decision.Outcomes {
-		if o.Kind != "goal" && !slices.ContainsFunc(asked, func(r Requirement) bool { return r.Name == o.Name || r.By != "" }) {
-			names = append(names, o.Kind+" "+o.Name)
-		}
-	}
-	return names
-}
-
 // SlotWeights returns how the certificate in a policy file weighs the slots of lists, for [certify.Monitor] to bet
 // against what it says; "": it is not about lists.
 func SlotWeights(f *policyfile.File) string {
@@ -492,8 +476,8 @@ func (n *null) bound(t trial, delta, share float64) error {
 }
 
 // decide adds to a certificate, unless there was an error, what several outcomes say together.
-func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*Certificate, error) {
-	if err != nil || len(requirements) == 0 {
+func (c *Certificate) decide(t trial, o Options, err error) (*Certificate, error) {
+	if err != nil || len(o.Requirements)+len(o.Untested) == 0 {
 		return c, err
 	}
 	s := &c.statement
@@ -506,7 +490,7 @@ func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*C
 	}
 	seen := map[Requirement]bool{}
 	nulls := []*null{t.goal()}
-	for _, r := range requirements {
+	for _, r := range o.Requirements {
 		key := Requirement{Name: r.Name, Budget: r.Budget, By: r.By}
 		if seen[key] {
 			return nil, fmt.Errorf("setting %s %s is given twice", r.kind(), cmp.Or(r.Name, r.By))
@@ -532,6 +516,11 @@ func (c *Certificate) decide(t trial, requirements []Requirement, err error) (*C
 		contradicted = cmp.Or(contradicted, n.doubt)
 	}
 	d.conclude(contradicted)
+	if o.Untested != nil && d.Answer != Harm {
+		d.Answer, d.RowsNeeded = Undecided, 0
+		d.Because = "not tested: " + strings.Join(o.Untested, ", ") + ", which the policy's file asks for; certify on a " +
+			"log that has it"
+	}
 	s.Decision = d
 	return c, nil
 }

@@ -340,7 +340,7 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 	t := j.trial(certify.PoolLog{Log: j.log, Pi: noted, Logged: logged, Rows: rows, Models: o.Models}, s, o)
 	t.learns = pi != nil && !o.AnyTime
 	c, err := t.certificate(on)
-	c, err = c.decide(t, requirements, err)
+	c, err = c.decide(t, Options{Requirements: requirements}, err)
 	if err == nil && j.log.Lists == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
 		if o.LoggedOnly(j.log) { // no model is asked there, so the policy need not play again for every Γ
 			noted, logged = nil, s.logged
@@ -400,6 +400,8 @@ type Options struct {
 	Fresh bool
 	// Requirements of other outcomes make the certificate's Decision.
 	Requirements []Requirement
+	// Untested are limits that the policy should keep and that the log cannot test. With any it does not ship.
+	Untested []string
 }
 
 // File certifies the policy of a file: on the log that it was learned from or a later one,
@@ -424,7 +426,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		Threads: runtime.GOMAXPROCS(0)}), p.File()
 	if c.on.Relation == Same {
 		if cert, t, err := j.again(f, options, c.on); cert != nil || err != nil {
-			return cert.decide(t, o.Requirements, err)
+			return cert.decide(t, o, err)
 		}
 	}
 	rows := j.Apart(nil, c.seen)
@@ -444,7 +446,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		t := j.trial(certify.PoolLog{Log: c.log, Logged: pi, Rows: rows, Models: c.models},
 			sample{Judge: j, logged: pi, rows: rows}, options)
 		cert, err := t.certificate(c.on)
-		return cert.decide(t, o.Requirements, err)
+		return cert.decide(t, o, err)
 	}
 	if !slices.ContainsFunc(rows, func(r int) bool { return c.chosen[r] }) {
 		later := c.on.Relation == Fresh || c.on.Relation == Overlaps // and a log's own certificate stays
@@ -461,7 +463,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		}
 		cert, t, err := j.fixed(c.log, c.plays(), rows, options, c.on)
 		t.learns = later
-		return cert.decide(t, o.Requirements, err)
+		return cert.decide(t, o, err)
 	}
 	if len(o.Requirements) > 0 {
 		return nil, withhold("rows of this log chose the policy, and what other outcomes say is certified on rows " +

@@ -52,7 +52,7 @@ func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cert
 		return nil, err
 	}
 	cert, err := c.certificate(c.on)
-	return cert.decide(c.trial, o.Requirements, err)
+	return cert.decide(c.trial, o, err)
 }
 
 // pooled is what certifies a policy together.
