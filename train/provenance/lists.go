@@ -25,6 +25,7 @@ type Lists struct {
 	of    []int32 // list by row of the log of slots
 	spec  string  // how the rewards of slots are weighed
 	whole bool    // rewards are of the list
+	joint bool    // propensities are of the list
 }
 
 // ListsOf joins the slots of a log into lists. logged[i] = π(a_i|x_i) are the probabilities of the
@@ -34,7 +35,7 @@ type Lists struct {
 func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error) {
 	of := log.Lists
 	out := &Lists{Assume: cmp.Or(certify.Assumption(of.Assume), certify.NoAssumption), of: make([]int32, log.Len()),
-		spec: cmp.Or(of.SlotWeights, "mean"), whole: of.Whole}
+		spec: cmp.Or(of.SlotWeights, "mean"), whole: of.Whole, joint: log.Propensity == nil}
 	var err error
 	if out.Alpha, err = certify.SlotWeights(of.SlotWeights); err != nil {
 		return nil, err
@@ -351,6 +352,7 @@ type Listed struct {
 	Slots       int                `json:"slots"`        // of these lists
 	SlotWeights string             `json:"slot_weights"` // how the rewards of slots are weighed
 	Found       string             `json:"found"`        // what the inspection says of the assumption
+	BySlot      bool               `json:"-"`            // rewards and propensities are of slots, as a cascade needs
 }
 
 // listed says what samples of lists assume; nil: their rows are decisions of their own.
@@ -358,9 +360,10 @@ func listed(samples []sample) *Listed {
 	if samples[0].lists == nil {
 		return nil
 	}
-	out := &Listed{Assumption: samples[0].lists.Assume, Says: samples[0].lists.Assume.Says()}
+	out := &Listed{Assumption: samples[0].lists.Assume, Says: samples[0].lists.Assume.Says(), BySlot: true}
 	for _, s := range samples {
 		out.Lists += len(s.rows)
+		out.BySlot = out.BySlot && !s.lists.whole && !s.lists.joint
 		for _, r := range s.rows {
 			out.Slots += s.lists.Starts[r+1] - s.lists.Starts[r]
 		}

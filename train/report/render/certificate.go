@@ -163,6 +163,9 @@ func guarantee(s provenance.Statement) []html.Fact {
 		if s.Lists.Assumption != certify.NoAssumption {
 			facts = append(facts, fact("assumed", "inspect: %s; an assumption may be tested, and never proved",
 				s.Lists.Found))
+		} else if s.Lists.BySlot && !s.Ships() {
+			facts = append(facts, fact("tighter", "where a slot's reward depends on that slot and those above it alone "+
+				"(setting assume cascade)"))
 		}
 	}
 	if s.Chunks > 0 {
