@@ -327,6 +327,9 @@ func (b *builder) reward(column string, r float64, isCost bool) error {
 	case !(r >= b.lo && r <= b.hi) && isCost:
 		return bad(column, "cost %v is outside [%v, %v]: setting reward-min and setting reward-max say what "+
 			"rewards can be, cost = −reward", -r, 0-b.hi, 0-b.lo)
+	case r > b.hi && column == "reward" && (b.lo != 0 || b.hi != 1):
+		return bad(column, "reward %v is outside [%v, %v]: setting reward-min and setting reward-max say what rewards can "+
+			"be; setting reward \"min(reward, %v)\" with setting range reward=%[2]v:%[3]v cuts larger ones", r, b.lo, b.hi, b.hi)
 	case !(r >= b.lo && r <= b.hi):
 		return bad(column, "reward %v is outside [%v, %v]: setting reward-min and setting reward-max say what "+
 			"rewards can be", r, b.lo, b.hi)

@@ -44,12 +44,14 @@ type formula struct {
 	text     string
 	constant float64
 	times    map[string]float64 // by column, none of them 0
+	cuts     map[string]Units   // by column: what values are cut to
 	columns  []string           // sorted
 	ranges   map[string]Units   // of the columns
 }
 
 // parseFormula reads a sum of columns and numbers, with + − * / and parentheses; products and quotients are by
-// numbers. A column whose name is no word is written in double quotes.
+// numbers. min(column, number) and max(column, number) cut a column's values. A column whose name is no word is
+// written in double quotes.
 func parseFormula(text string) (*formula, error) {
 	fail := func(format string, args ...any) (*formula, error) {
 		return nil, fmt.Errorf("setting reward %q: %s", text, fmt.Sprintf(format, args...))
@@ -94,7 +96,7 @@ func FormulaReads(text string) (names []string, err error) {
 
 // linear turns an expression into a formula.
 func linear(e ast.Expr) (f *formula, err error) {
-	f = &formula{times: map[string]float64{}}
+	f = &formula{times: map[string]float64{}, cuts: map[string]Units{}}
 	switch e := e.(type) {
 	case *ast.ParenExpr:
 		return linear(e.X)
@@ -114,10 +116,55 @@ func linear(e ast.Expr) (f *formula, err error) {
 		}
 	case *ast.BinaryExpr:
 		return operation(e)
+	case *ast.CallExpr:
+		return cut(e)
 	default:
 		err = errors.New("want columns, numbers, + - * / and parentheses")
 	}
 	return f, err
+}
+
+// cut is min or max of a column, which may be cut already, and a number.
+func cut(e *ast.CallExpr) (*formula, error) {
+	name, _ := e.Fun.(*ast.Ident)
+	if name == nil || name.Name != "min" && name.Name != "max" || len(e.Args) != 2 {
+		return nil, errors.New("want columns, numbers, + - * / and parentheses, or min(column, number) and max")
+	}
+	f, err := linear(e.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	g, err := linear(e.Args[1])
+	if err != nil {
+		return nil, err
+	}
+	if len(f.times) == 0 {
+		f, g = g, f
+	}
+	if len(f.times) != 1 || f.constant != 0 || len(g.times) > 0 {
+		return nil, fmt.Errorf("%s wants a column and a number", name.Name)
+	}
+	for c, by := range f.times {
+		if by != 1 {
+			return nil, fmt.Errorf("%s wants a column and a number", name.Name)
+		}
+		u := f.cutOf(c)
+		if name.Name == "min" {
+			u = Units{min(u.Low, g.constant), min(u.High, g.constant)}
+		} else {
+			u = Units{max(u.Low, g.constant), max(u.High, g.constant)}
+		}
+		f.cuts[c] = u
+	}
+	return f, nil
+}
+
+// cutOf is what values of a column are cut to: all numbers if they are not.
+func (f *formula) cutOf(column string) Units {
+	if u, is := f.cuts[column]; is {
+		return u
+	}
+	return Units{math.Inf(-1), math.Inf(1)}
 }
 
 // operation computes a sum, or a product or quotient by a number.
@@ -140,8 +187,12 @@ func operation(e *ast.BinaryExpr) (*formula, error) {
 	case e.Op == token.ADD || e.Op == token.SUB:
 		f.constant += g.constant
 		for c, v := range g.times {
+			if _, both := f.times[c]; both && f.cutOf(c) != g.cutOf(c) {
+				return nil, fmt.Errorf("column %s is cut in one place and not so in another", c)
+			}
 			f.times[c] += v
 		}
+		maps.Copy(f.cuts, g.cuts)
 	case e.Op != token.MUL && e.Op != token.QUO:
 		return nil, fmt.Errorf("%s is none of + - * /", e.Op)
 	case len(g.times) > 0:
@@ -202,12 +253,19 @@ func (o *Options) formulate() error {
 	for _, c := range f.columns {
 		name := Outcome{Column: f.outcome(c)}.Name()
 		u, ok := o.Ranges[name]
+		cut := f.cutOf(c)
+		if !ok && cut.valid() {
+			u, ok = cut, true
+		}
 		switch {
 		case !ok:
 			return fmt.Errorf("setting reward %q: column %s has no range, and so the reward has none: say what it can "+
 				"be by setting range %s=LOW:HIGH", o.Reward, c, name)
 		case !u.valid():
 			return u.refused(name)
+		}
+		if u = (Units{max(u.Low, cut.Low), min(u.High, cut.High)}); !u.valid() {
+			return fmt.Errorf("setting reward %q: column %s is cut outside of its range", o.Reward, c)
 		}
 		low, high := f.times[c]*u.Low, f.times[c]*u.High
 		o.RewardMin, o.RewardMax, f.ranges[c] = o.RewardMin+min(low, high), o.RewardMax+max(low, high), u
@@ -228,7 +286,8 @@ func (b *builder) compute(f *formula) error {
 		if slot >= len(r.outcomes) || r.outcomes[slot] != r.outcomes[slot] {
 			return bad(c, "%s, and the reward is computed from it", cmp.Or(b.outcomes[slot].Text, "missing"))
 		}
-		x, u := r.outcomes[slot], f.ranges[c]
+		u, cut := f.ranges[c], f.cutOf(c)
+		x := min(max(r.outcomes[slot], cut.Low), cut.High)
 		if !(x >= u.Low && x <= u.High) {
 			return bad(c, "%v is outside of its range from %v to %v", x, u.Low, u.High)
 		}

@@ -51,13 +51,30 @@ func TestReward_ComputedEqualsAColumn(t *testing.T) {
 			}
 		}
 	}
+	o.Reward = `(max(min(revenue, 10), 0) + 2)/2 - 2*min(4, cost_ship) - -max("net-tax", 0)`
+	o.Ranges = map[string]Units{"ship": {0, 40}, "net-tax": {-3, 2}}
+	if l, err := Open(context.Background(), csv, o); err != nil || l.Hash() != want.Hash() {
+		t.Errorf("cut where no value is: %v", err)
+	}
+	o.Reward, o.Ranges = `min(revenue, 7)`, map[string]Units{"revenue": {0, 9}}
+	l, err := Open(context.Background(), csv, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if low, high := l.RewardRange(); low != 0 || high != 7 || l.Cost[3] != -3./7 || l.Cost[7] != -1 || l.Cost[10] != -1 {
+		t.Errorf("from %v to %v, %v", low, high, l.Cost[:11])
+	}
+	o.Reward = `(revenue + 2)/2 - 2*cost_ship - -"net-tax"`
 	o.Ranges = map[string]Units{"revenue": {0, 9}, "ship": {0, 4}, "net-tax": {0, 2}}
 	if _, err := Open(context.Background(), csv, o); err == nil || !strings.Contains(err.Error(), "row 11, column revenue: 10 is outside") {
 		t.Errorf("a range that a value is outside of, after the cache of another: %v", err)
 	}
 	for text, why := range map[string]string{"": "", "revenue": "", "3": "the same", "revenue*revenue": "by a column",
 		"1/revenue": "by a column", "revenue/0": "by 0", "revenue -": "want a sum", "revenue % 2": "none of", "!revenue": "none of",
-		"f(revenue)": "want columns", "1e400*revenue": "no number", "1e300*1e300*revenue": "not finite", "x_a": "no outcome",
+		"f(revenue)": "want columns", "min(revenue)": "want columns", "min(revenue, cost_ship)": "a column and a number",
+		"min(2*revenue, 3)": "a column and a number", "min(revenue, 3) + revenue": "in one place", "max(revenue, 20)": "outside",
+		"min(max(revenue, 3), 3)": "outside", "revenue.min(3)": "want columns", "min(1, 2)": "a column and a number", "1e400*revenue": "no number", "1e300*1e300*revenue": "not finite", "x_a": "no outcome",
 		"action + revenue": "no outcome", "0*revenue": "the same", "other": "no range", "revenue + propensity": "no outcome",
 		strings.Repeat("(", 1<<20): "want a sum", "revenue*1e308": "no range"} {
 		t.Run(text, func(t *testing.T) {

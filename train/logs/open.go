@@ -89,7 +89,8 @@ type Forms struct {
 	RewardMap      map[string]float64 // rewards that the file writes as words, or as other numbers
 	NoRewards      bool               // the file has decisions alone: no rewards are read, costs are 0
 	// Reward computes the reward from columns, in place of a column reward or cost: a sum such as
-	// "revenue - 0.2*cost_shipping". Each has its range in Ranges, of which RewardMin and RewardMax are computed.
+	// "min(revenue, 50) - 0.2*cost_shipping", in which values are cut to at most 50. Each has its range in Ranges, of which
+	// RewardMin and RewardMax are computed.
 	Reward  string
 	formula *formula // of Reward; nil: there is none
 }
