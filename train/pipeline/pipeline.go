@@ -603,6 +603,11 @@ func (l *learning) remark() {
 		l.warn("policy %.12s logged rows: setting prior with its file makes it a candidate, if it is what plays",
 			l.log.Policies[n-1])
 	}
+	if c := out.Certificate; l.log.Lists == nil && l.log.Formula == nil && !(c != nil && c.Statement().Proven()) {
+		if hint := cut(l.log, l.teaching); hint != "" {
+			l.warn("%s", hint)
+		}
+	}
 	switch {
 	case l.log.Estimated:
 		out.Unproven = "the propensities are estimates: no guarantee holds"
