@@ -89,10 +89,7 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 	f.readLike(p)
 	var limits []provenance.Limit // of the file, where flags do not say them
 	if f.part.shard.Of == 0 {
-		limits = provenance.LimitsOf(p.File(), f.Requirements)
-	}
-	for _, limit := range limits {
-		f.required = append(f.required, limit.Name)
+		limits = f.limitsOf(p, f.Requirements)
 	}
 	if t, err := pipeline.TrainingOf(p.File()); err == nil {
 		f.Delta = cmp.Or(f.Delta, t.Delta)
@@ -121,10 +118,7 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 		}
 		judges = append(judges, judge)
 	}
-	for _, limit := range limits {
-		f.Requirements = append(f.Requirements, limit.Requirement)
-		cmd.PrintErrf("opl: %s, as the policy's file says\n", limit)
-	}
+	f.Requirements = append(f.Requirements, asBefore(cmd, limits)...)
 	f.Untested = provenance.Untested(p.File(), f.Requirements)
 	show.next("certifying")
 	if f.part.shard.Of > 0 {

@@ -6,8 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"opl/policies/policyfile"
 	"opl/train/provenance"
 )
 
@@ -67,4 +69,22 @@ func (f *outcomeFlags) read(log *readFlags) (all []provenance.Requirement, err e
 		}
 	}
 	return all, nil
+}
+
+// limitsOf are the limits that a policy was trained with and flags do not replace; --range may be of them.
+func (f *readFlags) limitsOf(p *policyfile.Policy, asked []provenance.Requirement) []provenance.Limit {
+	limits := provenance.LimitsOf(p.File(), asked)
+	for _, limit := range limits {
+		f.required = append(f.required, limit.Name)
+	}
+	return limits
+}
+
+// asBefore are limits of a policy's file as requirements, which the user is told.
+func asBefore(cmd *cobra.Command, limits []provenance.Limit) (all []provenance.Requirement) {
+	for _, limit := range limits {
+		all = append(all, limit.Requirement)
+		cmd.PrintErrf("opl: %s, as the policy's file says\n", limit)
+	}
+	return all
 }

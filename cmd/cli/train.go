@@ -21,6 +21,7 @@ import (
 	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/pipeline"
+	"opl/train/provenance"
 	"opl/train/report/html"
 	"opl/train/report/render"
 )
@@ -101,6 +102,10 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	if f.o.Requirements, err = f.outcomes.read(&f.readFlags); err != nil {
 		return err
 	}
+	var limits []provenance.Limit
+	if f.o.PriorFile != nil {
+		limits = f.limitsOf(f.o.PriorFile, f.o.Requirements)
+	}
 	log, err := f.open(cmd, paths...)
 	reading.stop()
 	if err != nil {
@@ -108,6 +113,12 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	}
 	defer log.Close()
 	stderr := cmd.ErrOrStderr()
+	f.o.Requirements = append(f.o.Requirements, asBefore(cmd, provenance.Testable(limits, log))...)
+	if f.o.PriorFile != nil {
+		for _, name := range provenance.Untested(f.o.PriorFile.File(), f.o.Requirements) {
+			fmt.Fprintf(stderr, "opl: %s, which the file of the prior asks for, is not kept: the log does not have it\n", name)
+		}
+	}
 	for _, n := range append(slices.Clip(log.Notes), pipeline.Foretold(log)...) {
 		fmt.Fprintf(stderr, "opl: %s: %s\n", strings.Join(paths, ", "), n)
 	}
