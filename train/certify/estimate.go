@@ -35,9 +35,21 @@ func (e Estimate) Doubt() string {
 	if e.Effective < Few {
 		return "too few for an interval"
 	}
-	// Of n weights of mean m, which are worth ess rows, the variance is m²(n/ess − 1).
-	tail, off := Untrusted(e.Tail, e.Weight, e.Weight*math.Sqrt(max(0, 1/e.Effective-1/float64(e.Rows))))
-	return cmp.Or(tail, off)
+	return cmp.Or(e.untrusted())
+}
+
+// untrusted is [Untrusted] of the weights. Of n of mean m, which are worth ess rows, the variance is m²(n/ess − 1).
+func (e Estimate) untrusted() (tail, off string) {
+	return Untrusted(e.Tail, e.Weight, e.Weight*math.Sqrt(max(0, 1/e.Effective-1/float64(e.Rows))))
+}
+
+// TooHeavy says that independent weights average more than 1 beyond chance, so that propensities are wrong; empty: they
+// do not. Less than 1 may be a policy whose actions the rows hardly have.
+func (e Estimate) TooHeavy() (off string) {
+	if e.Weight > 1 && e.Effective > 0 {
+		_, off = e.untrusted()
+	}
+	return off
 }
 
 // SelfNormalized estimates a reward from π(a_i|x_i), π₀(a_i|x_i) and c_i of n rows.

@@ -20,9 +20,10 @@ func TestCut_NamesTheRangeOfMost(t *testing.T) {
 		{0, 1, func() float64 { return float64(r.IntN(2)) }, ""},
 		{0, 2000, func() float64 { return 2000 * r.Float64() }, ""},
 		{0, 2000, func() float64 { return float64(r.IntN(10)/9) * min(2000, 5/(1e-9+r.Float64())) }, "'min(reward, "},
-		{-1000, 2000, func() float64 { return -3 + float64(r.IntN(3)/2)*(13+10*r.Float64()) }, "'max(min(reward, 20), -3)'"},
-		{-1000, 0, func() float64 { return max(-1000, -r.ExpFloat64()) }, "'max(reward, -3"},
-		{0, 1, func() float64 { return .03 * r.Float64() }, "'min(reward, 0.03)' with setting range reward="},
+		{-20, 2000, func() float64 { return -3 + float64(r.IntN(3)/2)*(13+10*r.Float64()) }, "'min(reward, 20)' with setting range reward=-20:20"},
+		{-1000, 0, func() float64 { return max(-1000, -r.ExpFloat64()) }, ""},
+		{-10000, 15000, func() float64 { return min(15000, 90+100*r.NormFloat64()) }, ""}, // losses are rare and large
+		{0, 1, func() float64 { return .03 * r.Float64() }, "'min(reward, 0.03)' with setting range reward=0:0.03"},
 	} {
 		l := &logs.Log{RewardMin: c.low, RewardMax: c.high, Cost: make([]float64, 2000)}
 		for i := range l.Cost {

@@ -273,6 +273,9 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 	} else if on.Relation == Same {
 		on.ReadOff = first.readOff()
 	}
+	if f := first.log.Formula; f != nil && f.Reward != "" {
+		on.Notes = append(on.Notes, fmt.Sprintf("the reward is %s, from %v to %v", f.Reward, on.RewardMin, on.RewardMax))
+	}
 	if note := LeftOut(files, skipped); note != "" {
 		on.Notes = append(on.Notes, note)
 	}
@@ -303,6 +306,9 @@ func conclude(b certify.Bounds, v Verdict, on Circumstances, estimate *certify.E
 	if estimate != nil {
 		on.Estimate = *estimate
 		on.Guaranteed = min(on.Guaranteed, estimate.Reward)
+		if b.Groups == 0 {
+			on.Contradicted = cmp.Or(on.Contradicted, estimate.TooHeavy())
+		}
 	}
 	if v == Better && on.Contradicted != "" {
 		v = Doubted

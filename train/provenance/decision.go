@@ -617,11 +617,19 @@ const byAction = "column %s is missing by the action, and not at random: in the 
 //
 //	bound ≈ x̄ + s √(2 log(1/δ)/n)
 //
-// x̄ and s are the mean and the standard deviation of X_i (package certify) over the rows. The
-// chance counts the error that x̄ has itself.
+// x̄ and s are the mean and the standard deviation of X_i (package certify) over the rows, of costs less their mean where a
+// model of the costs can certify: weights of mean 1 make nothing of that mean but noise. The chance counts the error that
+// x̄ has itself.
 func Chances(log *logs.Log, logged []float64, rows []int, n int, delta float64, all []Requirement) ([]float64, error) {
 	t := trial{parts: []certify.PoolLog{{Log: log}}, samples: []sample{{Judge: &Judge{log: log}}}}
-	chances := []float64{t.goal().chance(log.Cost, nil, log.Propensity, logged, rows, n, delta)}
+	chance := func(of *null, cost []float64, missing []bool) float64 {
+		center := 0.
+		if !log.LoggedOnly() {
+			center = mean(cost, missing, rows)
+		}
+		return of.chance(cost, missing, center, log.Propensity, logged, rows, n, delta)
+	}
+	chances := []float64{chance(t.goal(), log.Cost, nil)}
 	for _, r := range all {
 		if r.By != "" { // segments are certified, and not learned for
 			continue
@@ -635,32 +643,45 @@ func Chances(log *logs.Log, logged []float64, rows []int, n int, delta float64, 
 		if err := null.require(r, b.Of.IsCost()); err != nil {
 			return nil, err
 		}
-		chances = append(chances, null.chance(b.Cost, b.Missing, log.Propensity, logged, rows, n, delta))
+		chances = append(chances, chance(null, b.Cost, b.Missing))
 	}
 	return chances, nil
 }
 
-// chance is the logarithm of the probability that later rows refute the null, see [Chances].
-func (n *null) chance(cost []float64, missing []bool, pi0, pi []float64, rows []int, later int, delta float64) float64 {
+// mean is that of the costs of rows that have one.
+func mean(cost []float64, missing []bool, rows []int) float64 {
+	var sum, n float64
+	for _, r := range rows {
+		if missing == nil || !missing[r] {
+			sum, n = sum+cost[r], n+1
+		}
+	}
+	return sum / max(1, n)
+}
+
+// chance is the logarithm of the probability that later rows refute the null, of costs less a center, see [Chances].
+func (n *null) chance(cost []float64, missing []bool, center float64, pi0, pi []float64, rows []int, later int,
+	delta float64) float64 {
 	var sum, square, count float64
 	c := n.contrast
 	for _, r := range rows {
 		w := pi[r] / pi0[r]
-		x := (w-c.Logged)*cost[r] - c.Shift
+		x := (w - c.Logged) * (cost[r] - center)
 		if missing != nil && missing[r] {
 			if n.AtRandom {
 				continue
 			}
-			x = max(0, c.Logged-w) - c.Shift
+			x = max((c.Logged-w)*center, (c.Logged-w)*(1+center))
 		}
+		x += (1-c.Logged)*center - c.Shift
 		sum, square, count = sum+x, square+x*x, count+1
 	}
 	if count < 2 {
 		return 0
 	}
-	mean := sum / count
-	deviation := math.Sqrt(max(1e-12, square/count-mean*mean) / float64(max(1, later)))
-	z := (n.most-mean)/deviation - math.Sqrt(-2*math.Log(delta))
+	center = sum / count
+	deviation := math.Sqrt(max(1e-12, square/count-center*center) / float64(max(1, later)))
+	z := (n.most-center)/deviation - math.Sqrt(-2*math.Log(delta))
 	z /= math.Sqrt(1 + float64(later)/count) // the mean of these rows has an error, too
 	if z < -30 {                             // Φ(z), where it is no number
 		return -z * z / 2
