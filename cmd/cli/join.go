@@ -199,8 +199,11 @@ func (f joinFlags) other(cmd *cobra.Command, paths []string, d join.Duplicates) 
 
 func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	w := new(bytes.Buffer)
-	fmt.Fprintf(w, "%8d written to %s; mean reward where there is one: %.4g; next: opl inspect %[2]s\n", s.Joined,
-		f.out, s.MeanReward)
+	mean := fmt.Sprintf("mean reward where there is one: %.4g", s.MeanReward)
+	if s.Missing > 0 && f.missing != "drop" {
+		mean = fmt.Sprintf("%.4g where there is one, %s elsewhere: mean reward %.4g", s.MeanReward, f.missing, s.MeanWritten)
+	}
+	fmt.Fprintf(w, "%8d written to %s; %s; next: opl inspect %[2]s\n", s.Joined, f.out, mean)
 	fmt.Fprintf(w, "%8d decisions", s.Decisions)
 	if !s.To.IsZero() {
 		fmt.Fprintf(w, ", %s to %s", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))

@@ -1060,9 +1060,10 @@ class Server:
             handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=cafile)))
         self._open = urllib.request.build_opener(*handlers).open
 
-    def decide(self, context, decision_id=None, actions=None, offered=None, top=None, slots=None):
+    def decide(self, context, decision_id=None, actions=None, offered=None, top=None, slots=None, group=None):
         """An action drawn from the policy, and its propensity, or a list of slots and theirs, as the server answers them."""
-        asked = {"context": context, "decision_id": decision_id, "actions": actions, "offered": offered, "top": top, "slots": slots}
+        asked = {"context": context, "decision_id": decision_id, "actions": actions, "offered": offered, "top": top, "slots": slots,
+                 "group": group}
         return self._ask("/decide", json.dumps({k: v for k, v in asked.items() if v is not None}, allow_nan=False).encode())
 
     def policy(self):

@@ -18,8 +18,8 @@ import (
 // Its propensities are those of the mixture, so you can learn from its log as from any other. It has no
 // certificate.
 //
-// It is an error if share is not in (0, 1), if both policies are one, or if they differ in actions, rewards, columns or
-// catalogue. Files with different catalogues mix if both policies were given the same one by
+// It is an error if share is not in (0, 1), if both policies are one, or if they differ in actions, the range of rewards,
+// catalogue, or the log's column that one is read from. Files with different catalogues mix if both policies were given the same one by
 // policyfile.Policy.WithCatalogue.
 func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 	f, g := a.File(), b.File()
@@ -41,15 +41,26 @@ func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 		return nil, fmt.Errorf("the policies are among other actions, %q and %q", f.Actions, g.Actions)
 	case (f.Numbers == nil) != (g.Numbers == nil):
 		return nil, errors.New("actions are numbers in one of the policies, and names in the other")
-	case f.RewardMin != g.RewardMin || f.RewardMax != g.RewardMax || !maps.Equal(f.Columns, g.Columns):
-		return nil, errors.New("the policies are of other rewards or columns")
+	case f.RewardMin != g.RewardMin || f.RewardMax != g.RewardMax:
+		return nil, fmt.Errorf("the policies are of rewards from %v to %v and from %v to %v", f.RewardMin, f.RewardMax,
+			g.RewardMin, g.RewardMax)
+	}
+	columns := maps.Clone(f.Columns)
+	for name, own := range g.Columns { // one of the policies may not read it
+		if before, both := columns[name]; both && before != own {
+			return nil, fmt.Errorf("the policies read %q from other columns, %q and %q", name, before, own)
+		}
+		if columns == nil {
+			columns = map[string]string{}
+		}
+		columns[name] = own
 	}
 	if f.Numbers != nil && max(1, f.Numbers.Window) != max(1, g.Numbers.Window) {
 		return nil, fmt.Errorf("the policies play %d and %d bins of numbers at a time: a file has one window",
 			max(1, f.Numbers.Window), max(1, g.Numbers.Window))
 	}
 	m := &policyfile.File{Actions: actions, Numbers: f.Numbers, Catalogue: catalogue, RewardMin: f.RewardMin,
-		RewardMax: f.RewardMax, Columns: f.Columns, Created: g.Created,
+		RewardMax: f.RewardMax, Columns: columns, Created: g.Created,
 		Floor: (1-share)*f.Floor + share*g.Floor}
 	for _, of := range []struct {
 		*policyfile.File

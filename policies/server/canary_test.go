@@ -104,8 +104,14 @@ func TestMix_PlaysMarginalPropensities(t *testing.T) {
 		"share of 1":    func() (*policyfile.File, error) { return Mix(a, b, 1) },
 		"are the same":  func() (*policyfile.File, error) { return Mix(a, a, .5) },
 		"other actions": func() (*policyfile.File, error) { return Mix(a, testPolicy(t, 4, 2, nil), .5) },
-		"other rewards": func() (*policyfile.File, error) {
+		"of rewards from 0 to 1 and from 0 to 2": func() (*policyfile.File, error) {
 			return Mix(a, testPolicy(t, 3, 2, func(f *policyfile.File) { f.RewardMax = 2 }), .5)
+		},
+		`"x_a" from other columns, "b" and "c"`: func() (*policyfile.File, error) {
+			reads := func(from string) *policyfile.Policy {
+				return testPolicy(t, 3, 2, func(f *policyfile.File) { f.Columns = map[string]string{"x_a": from, "x_" + from: from} })
+			}
+			return Mix(reads("b"), reads("c"), .5)
 		},
 	} {
 		if _, err := mix(); err == nil || !strings.Contains(err.Error(), want) {

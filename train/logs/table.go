@@ -722,8 +722,8 @@ func (t *table) number(b *builder, c *column, form jsontext.Kind, s []byte, v fl
 	case form == 0 && len(s) == 0 && c.role == rolePropensity:
 		return bad(c.name, "empty: setting estimate-propensity estimates it, and nothing is certified then")
 	case form == 0 && len(s) == 0 && isReward:
-		return bad(c.name, "empty: fill it in, say what it is worth, as by setting reward-map =0, or set such rows aside "+
-			"by setting skip-bad")
+		return bad(c.name, "empty: leave out rows whose rewards are still to come, as the newest; if none came, say what "+
+			"that is worth, as by setting reward-map =0; or set such rows aside by setting skip-bad")
 	case form == 0 && len(s) == 0:
 		return bad(c.name, "empty: fill it in, or set such rows aside by setting skip-bad")
 	case form == 0 || form == 't' && isReward:

@@ -264,7 +264,7 @@ func (l *learning) settleFamily(lib library.Library, run *train.Run) error {
 		}
 	}
 	if _, err := lib.Policy(run.Policy); err != nil {
-		return err
+		return fmt.Errorf("%w, or %s", err, Rules)
 	}
 	if l.family = family(); l.family == nil {
 		return fmt.Errorf("a %s policy has no propensities in closed form that a policy file knows, which "+

@@ -518,8 +518,8 @@ func (c *Certificate) decide(t trial, o Options, err error) (*Certificate, error
 	d.conclude(contradicted)
 	if o.Untested != nil && d.Answer != Harm {
 		d.Answer, d.RowsNeeded = Undecided, 0
-		d.Because = "not tested: " + strings.Join(o.Untested, ", ") + ", which the policy's file asks for; certify on a " +
-			"log that has it"
+		d.Because = "not tested: " + strings.Join(o.Untested, ", ") + ", which the policy's file asks for: on a log that has " +
+			"it, or by setting guardrail or setting budget if the file does not say how"
 	}
 	s.Decision = d
 	return c, nil

@@ -462,7 +462,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 			options.Models = append(options.Models, m)
 		}
 		cert, t, err := j.fixed(c.log, c.plays(), rows, options, c.on)
-		t.learns = later
+		t.learns = true // of other outcomes, and the certificate of its own log stays
 		return cert.decide(t, o, err)
 	}
 	if len(o.Requirements) > 0 {

@@ -57,28 +57,30 @@ type Options struct {
 
 // Summary counts what was joined.
 type Summary struct {
-	Decisions  int           `json:"decisions"`          // of the served log, without duplicates left out
-	Joined     int           `json:"written"`            // those filled in included
-	Others     int           `json:"others"`             // of other policies or catalogues than the one asked for: left out
-	Young      int           `json:"young"`              // decisions that are not old enough: left out
-	Late       int           `json:"late"`               // rewards that came too late to count: as if there were none
-	Early      int           `json:"early"`              // rewards whose times are more than a second before the decision
-	Waits      *Waits        `json:"waits"`              // between decisions and rewards; nil: rewards have no times
-	Missing    int           `json:"missing"`            // without a reward: dropped, or filled in
-	Orphans    int           `json:"orphans"`            // rewards without a decision
-	Left       int           `json:"duplicates"`         // left out
-	Torn       int           `json:"torn_bytes"`         // of last lines without an end
-	Zeros      int           `json:"zero_bytes"`         // left out
-	Copies     int           `json:"copies"`             // lines equal to others, left out
-	Bad        int           `json:"bad"`                // lines that could not be read, left out
-	Plain      int           `json:"unchecked"`          // lines without a checksum
-	NoChance   int           `json:"no_chance"`          // decisions with an action of propensity 0
-	Policies   []logs.Logger `json:"policies"`           // that decided, by their hashes, with the number of their logs
-	From       time.Time     `json:"from"`               // time of the first decision
-	To         time.Time     `json:"to"`                 // time of the last decision
-	MeanReward float64       `json:"mean_reward"`        // of the decisions with a reward
-	Outcomes   []Known       `json:"outcomes,omitempty"` // other outcomes
-	Notes      []string      `json:"notes,omitempty"`    // of reading the rewards
+	Decisions  int           `json:"decisions"`   // of the served log, without duplicates left out
+	Joined     int           `json:"written"`     // those filled in included
+	Others     int           `json:"others"`      // of other policies or catalogues than the one asked for: left out
+	Young      int           `json:"young"`       // decisions that are not old enough: left out
+	Late       int           `json:"late"`        // rewards that came too late to count: as if there were none
+	Early      int           `json:"early"`       // rewards whose times are more than a second before the decision
+	Waits      *Waits        `json:"waits"`       // between decisions and rewards; nil: rewards have no times
+	Missing    int           `json:"missing"`     // without a reward: dropped, or filled in
+	Orphans    int           `json:"orphans"`     // rewards without a decision
+	Left       int           `json:"duplicates"`  // left out
+	Torn       int           `json:"torn_bytes"`  // of last lines without an end
+	Zeros      int           `json:"zero_bytes"`  // left out
+	Copies     int           `json:"copies"`      // lines equal to others, left out
+	Bad        int           `json:"bad"`         // lines that could not be read, left out
+	Plain      int           `json:"unchecked"`   // lines without a checksum
+	NoChance   int           `json:"no_chance"`   // decisions with an action of propensity 0
+	Policies   []logs.Logger `json:"policies"`    // that decided, by their hashes, with the number of their logs
+	From       time.Time     `json:"from"`        // time of the first decision
+	To         time.Time     `json:"to"`          // time of the last decision
+	MeanReward float64       `json:"mean_reward"` // of the decisions with a reward
+	// MeanWritten is that of the decisions that were written, those filled in included.
+	MeanWritten float64  `json:"mean_reward_written"`
+	Outcomes    []Known  `json:"outcomes,omitempty"` // other outcomes
+	Notes       []string `json:"notes,omitempty"`    // of reading the rewards
 }
 
 // Known is how many of the decisions that were written have an outcome, by its column.
@@ -457,8 +459,9 @@ type joining struct {
 	o         Options
 	rewards   *Rewards
 	write     func(*logs.Decision) error
-	low, high float64 // rewards
-	sum       float64
+	low, high float64        // rewards
+	sum       float64        // of rewards that there are
+	written   float64        // of those of all that was written
 	held      *logs.Decision // the last, to which those that are dropped after it belong
 	seen      int
 	dropped   int       // since the last
@@ -529,6 +532,9 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 	}
 	if with := s.Decisions - s.Others - s.Young - s.Missing; with > 0 {
 		s.MeanReward = j.sum / float64(with)
+	}
+	if s.Joined > 0 {
+		s.MeanWritten = j.written / float64(s.Joined)
 	}
 	if o.Mature > 0 && j.newest.Sub(j.mature) > 2*o.Mature {
 		s.Notes = append(slices.Clip(s.Notes), fmt.Sprintf("the newest time is %s, and the decision before it of those that are "+
@@ -650,7 +656,7 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 		}
 	}
 	j.other(d)
-	j.Joined++
+	j.Joined, j.written = j.Joined+1, j.written+r.value
 	last := j.held
 	j.held = d
 	if last == nil {
