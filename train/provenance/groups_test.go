@@ -92,7 +92,7 @@ func TestCompare_KnowsGroupsInOtherSpellings(t *testing.T) {
 		{"46", "46.0", false, 100}, {"46.00", "46", false, 100}, {"46", " 46", false, 100}, {"46", "046", false, 100}, {"0046", "46", false, 100}, {"0046", "046.0", false, 100},
 		{"46", "4.6e1", false, 100}, {"46", "47", false, 0}, {"46", "460", false, 0}, {"0", "000", false, 100},
 		{"46.0", "46.0", true, 100}, {"46.0", "46", true, 100}, {"46.00", "46", true, 100}, {"046.0", "046.0", true, 100}, {"46.0", "046", true, 100}, {" 46", " 46", true, 100},
-		{"c ", "c ", true, 100}, {"46.0", "47.0", true, 0},
+		{"c ", "c ", true, 100}, {"0046", "46", true, 100}, {"46.0", "47.0", true, 0},
 	} {
 		f := from(t, spelled(1, c.taught), provenance.Made{Seed: 5}).File()
 		f.Components[0].Kind, f.Components[0].Sigma, f.Components[0].Prior = policyfile.ArgMax, 0, nil

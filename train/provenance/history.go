@@ -338,7 +338,7 @@ func (j *Judge) groups(seed uint64, rows []int) policyfile.Hashes {
 }
 
 // spellings are what may stand around a group in files of earlier versions, which hold it as other programs wrote it.
-var spellings = [][2]string{{}, {"", ".0"}, {"", ".00"}, {" ", ""}, {"", " "}}
+var spellings = [][2]string{{}, {"", ".0"}, {"", ".00"}, {" ", ""}, {"", " "}, {"0", ""}, {"00", ""}}
 
 // returned marks, as taught, the rows of a later log whose group had a part in the policy:
 // a customer who comes back, whose rows depend on those that taught.
