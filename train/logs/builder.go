@@ -528,8 +528,9 @@ func (b *builder) appendRow() {
 		b.times.put(r.time)
 	}
 	if r.hasGroup {
-		g := b.groups.number(r.group)
-		if len(r.group) == 0 { // the group without a name is none
+		name := groupName(r.group) // identity hashes what was read, as files of policies have it
+		g := b.groups.number(name)
+		if len(name) == 0 { // the group without a name is none
 			g = -1
 		}
 		b.group.put(g)

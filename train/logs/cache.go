@@ -26,7 +26,7 @@ import (
 // in the byte order of the machine, of which the magic number is one. A cache is written once, without a name or under
 // a temporary one, and then renamed: who has mapped the cache before keeps it as it was.
 const (
-	magic        = uint64(0x4f504c4c4f47000f) // the last two bytes are the version
+	magic        = uint64(0x4f504c4c4f470010) // the last two bytes are the version
 	sectionAlign = 64
 	cacheEnd     = 16 // bytes after the header
 	cacheEnding  = ".opl-cache"

@@ -1,11 +1,14 @@
 package logs
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -74,12 +77,17 @@ func (l *Log) Hash() string {
 // GroupHashes returns the hashes of the names of groups, by their numbers in Group; nil of a
 // log that has no groups, or no names of them.
 func (l *Log) GroupHashes() []uint64 {
+	return l.GroupHashesAs(func(name string) string { return name })
+}
+
+// GroupHashesAs is GroupHashes of names in another spelling.
+func (l *Log) GroupHashesAs(spell func(name string) string) []uint64 {
 	if l.Group == nil || len(l.from().groups.ends) == 0 {
 		return nil
 	}
 	hashes := make([]uint64, len(l.groups.ends))
 	for g := range hashes {
-		hashes[g] = xxhash.Sum64String(l.groups.at(g))
+		hashes[g] = xxhash.Sum64String(spell(l.groups.at(g)))
 	}
 	return l.listGroups(hashes)
 }
@@ -87,6 +95,31 @@ func (l *Log) GroupHashes() []uint64 {
 // Grouped reports that row i is of a group, and of none that only its own list makes.
 func (l *Log) Grouped(i int) bool {
 	return l.Group != nil && l.Group[i] >= 0 && (l.Lists == nil || int(l.Group[i]) < len(l.from().groups.ends))
+}
+
+// groupName returns the one spelling of a group, as programs write 46 as " 46", 46.0 or 4.6e+01: it has no blanks
+// around it, and an integer has neither decimals nor an exponent. Digits that are a code, such as 0e12, stay.
+func groupName(s []byte) []byte {
+	s = bytes.TrimSpace(s)
+	if bytes.IndexAny(s, ".eE") < 0 {
+		return s
+	}
+	v, number := parseNumber(s)
+	whole, zeros, _ := bytes.Cut(s, []byte("."))
+	switch {
+	case !number:
+	case len(bytes.Trim(zeros, "0")) == 0 && len(bytes.Trim(whole, "+-")) > 0 && bytes.IndexAny(s, "eE") < 0:
+		return whole
+	case s[0] > '0' && strings.IndexByte(".eE", s[1]) >= 0 && v == math.Trunc(v) && v < 1<<53:
+		return strconv.AppendInt(nil, int64(v), 10)
+	}
+	return s
+}
+
+// BareGroup returns the name of a group without leading zeros, which some programs drop.
+func BareGroup(name string) string {
+	last := max(0, len(name)-1)
+	return strings.TrimLeft(name[:last], "0") + name[last:]
 }
 
 // ContextHashes returns a hash of each row's context: of its named values, in whatever

@@ -256,7 +256,7 @@ func (b *builder) settle() error {
 		}
 	}
 	b.disguises()
-	b.blanks()
+	b.zeros()
 	if len(ignored) > 0 {
 		text := "columns that are not read: " + fewNames(ignored) + b.unreadDensities()
 		for _, name := range ignored {
@@ -330,11 +330,11 @@ func (b *builder) fieldsOfNames() map[string][]string {
 	return values
 }
 
-// blanks doubts groups that differ by blanks around them, or by .0 after a number, which some programs add.
-func (b *builder) blanks() {
+// zeros doubts groups that differ by leading zeros, which some programs drop.
+func (b *builder) zeros() {
 	odd, of := "", ""
 	for name := range b.groups.places {
-		bare := strings.TrimSuffix(strings.TrimSpace(name), ".0")
+		bare := BareGroup(name)
 		if bare == name || odd != "" && odd < name {
 			continue
 		}

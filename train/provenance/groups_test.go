@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
+
 	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/logs"
@@ -70,6 +72,60 @@ func TestCompare_RefusesGroupsThatReturn(t *testing.T) {
 	j = collect(t, rows{seed: 2, d: 3}.draw(300))
 	if _, err := j.File(context.Background(), p, provenance.Options{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A customer who taught is known again in another spelling, and by the hash of one that a file of an earlier version has.
+func TestCompare_KnowsGroupsInOtherSpellings(t *testing.T) {
+	spelled := func(seed uint64, group string) []logs.Decision {
+		d := in(rows{seed: seed, d: 3}.draw(300), 0, 30)
+		for i := range 100 {
+			d[i].Group = group
+		}
+		return d
+	}
+	for _, c := range []struct {
+		taught, back string
+		old          bool // the file has the group as it was spelled
+		refused      int
+	}{
+		{"46", "46.0", false, 100}, {"46.00", "46", false, 100}, {"46", " 46", false, 100}, {"46", "046", false, 100}, {"0046", "46", false, 100}, {"0046", "046.0", false, 100},
+		{"46", "4.6e1", false, 100}, {"46", "47", false, 0}, {"46", "460", false, 0}, {"0", "000", false, 100},
+		{"46.0", "46.0", true, 100}, {"46.0", "46", true, 100}, {"46.00", "46", true, 100}, {"046.0", "046.0", true, 100}, {"46.0", "046", true, 100}, {" 46", " 46", true, 100},
+		{"c ", "c ", true, 100}, {"0046", "46", true, 100}, {"46.0", "47.0", true, 0},
+	} {
+		f := from(t, spelled(1, c.taught), provenance.Made{Seed: 5}).File()
+		f.Components[0].Kind, f.Components[0].Sigma, f.Components[0].Prior = policyfile.ArgMax, 0, nil
+		collect(t, spelled(1, c.taught)).Record(f, provenance.Made{Seed: 5, Taught: upTo(0, 100), Chosen: upTo(100, 300)})
+		if c.old {
+			f.History.Groups = policyfile.Hashes{provenance.Hash(5, xxhash.Sum64String(c.taught))}
+		}
+		p, err := policyfile.New(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cert, err := collect(t, spelled(2, c.back)).File(t.Context(), p, provenance.Options{})
+		if err != nil || cert.Statement().Refused != c.refused {
+			t.Errorf("%q taught, %q comes back (an old file: %v): %+v, %v, want %d rows refused", c.taught, c.back, c.old, cert, err, c.refused)
+		}
+	}
+}
+
+// A group counts once at any time, in whatever spelling another file has it.
+func TestPool_CountsGroupsOfAllSpellingsOnce(t *testing.T) {
+	for _, back := range []string{"46", "46.0", "046", " 46"} {
+		var ps []*provenance.Judge
+		for k, group := range []string{"46", back} {
+			d := in(rows{seed: uint64(k + 1), d: 3}.draw(60), 100*k, 100*k+60)
+			for i := range 20 {
+				d[i].Group = group
+			}
+			ps = append(ps, collect(t, d))
+		}
+		kept, _, err := provenance.Lasting(ps...)
+		if err != nil || len(kept[0]) != 60 || len(kept[1]) != 39 {
+			t.Errorf("%q: %v, rows %v", back, err, kept)
+		}
 	}
 }
 

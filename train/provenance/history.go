@@ -319,30 +319,47 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 // groups are the hashes of the groups of some rows, as a file records them: sorted,
 // distinct.
 func (j *Judge) groups(seed uint64, rows []int) policyfile.Hashes {
-	names := j.log.GroupHashes()
+	names, bare := j.log.GroupHashes(), j.log.GroupHashesAs(logs.BareGroup)
 	if names == nil {
 		return nil
 	}
 	var out policyfile.Hashes
 	for _, r := range rows {
-		if j.log.Group[r] >= 0 {
-			out = append(out, Hash(seed, names[j.log.Group[r]]))
+		g := j.log.Group[r]
+		if g >= 0 {
+			out = append(out, Hash(seed, names[g]))
+		}
+		if g >= 0 && bare[g] != names[g] { // a later log may lack the zeros
+			out = append(out, Hash(seed, bare[g]))
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
+// spellings are what may stand around a group in files of earlier versions, which hold it as other programs wrote it.
+var spellings = [][2]string{{}, {"", ".0"}, {"", ".00"}, {" ", ""}, {"", " "}, {"0", ""}, {"00", ""}}
+
 // returned marks, as taught, the rows of a later log whose group had a part in the policy:
 // a customer who comes back, whose rows depend on those that taught.
 func (j *Judge) returned(h policyfile.History, o *Overlap) {
-	names := j.log.GroupHashes()
-	if len(h.Groups) == 0 || names == nil || o.Relation == Same {
+	if len(h.Groups) == 0 || o.Relation == Same {
 		return
 	}
-	set, rows := propensity.NewRowSet(h.Groups), 0
+	set, taught, rows := propensity.NewRowSet(h.Groups), map[int32]bool{}, 0
+	for _, around := range spellings {
+		as := func(name string) string { return around[0] + name + around[1] }
+		bare := func(name string) string { return as(logs.BareGroup(name)) }
+		for _, names := range [][]uint64{j.log.GroupHashesAs(as), j.log.GroupHashesAs(bare)} {
+			for g, name := range names {
+				if set.Has(Hash(h.Seed, name)) {
+					taught[int32(g)] = true
+				}
+			}
+		}
+	}
 	for i, g := range j.log.Group {
-		if g >= 0 && !o.Seen(i) && set.Has(Hash(h.Seed, names[g])) {
+		if taught[g] && !o.Seen(i) {
 			o.Taught[i] = true
 			rows++
 		}

@@ -269,7 +269,7 @@ func (j *Judge) scattered(group func(i int) string) bool {
 	return false
 }
 
-// groupOf names the group of a row, "" if it has none.
+// groupOf names the group of a row, without leading zeros, which another file may lack; "" if it has none.
 func (j *Judge) groupOf() func(i int) string {
 	names := map[int32]string{}
 	var d logs.Decision
@@ -283,7 +283,7 @@ func (j *Judge) groupOf() func(i int) string {
 			if j.log.Decision(i, &d); d.Group == "" { // of a log of vectors
 				d.Group = fmt.Sprint(g)
 			}
-			name = d.Group
+			name = logs.BareGroup(d.Group)
 			names[g] = name
 		}
 		return name
