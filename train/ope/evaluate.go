@@ -68,6 +68,9 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 			p.Warnings = append(p.Warnings, few)
 		}
 		spread.say(&p, e.total, e.n, e.groups)
+		if p.Flattered = e.assumed(target); p.Flattered != "" {
+			p.Warnings = append([]string{p.Flattered}, p.Warnings...)
+		}
 		p.flattered(learned)
 		p.Estimates = estimates
 		p.believe(on.Value.Value, e.HalfWidth/(res.RewardMax-res.RewardMin), e.z, e.n)
@@ -332,6 +335,10 @@ func (e *evaluation) guarantee(p *Policy, target Target, d *Data, targets float6
 	}
 	if target.undrawn(e.log) != "" {
 		p.Uncertified = "rows of this log decide which actions it plays"
+		return nil
+	}
+	if p.Flattered != "" {
+		p.Uncertified = p.Flattered
 		return nil
 	}
 	row, logged := target.Row, d.Pi

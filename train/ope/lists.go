@@ -131,12 +131,24 @@ func (d *Data) cascadeDR(i int) (sum float64) {
 	return sum
 }
 
+// assumed says why what is assumed of lists is not to be believed of a target; "": nothing speaks against it.
+func (e *evaluation) assumed(t Target) string {
+	if t.lists == nil {
+		return ""
+	}
+	clusters := make([]int32, t.lists.Log.Len())
+	for k, i := range t.lists.at {
+		clusters[i] = int32(e.group(k))
+	}
+	return t.lists.Flatters(t.lists.at, clusters)
+}
+
 // evaluateLists is Evaluate of a log whose rows are slots of lists: it estimates what lists earn.
 func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 	if err := o.check(targets); err != nil {
 		return Result{}, err
 	}
-	if err := log.Check(); err != nil {
+	if err := cmp.Or(provenance.Required(log, o.Gamma, o.Requirements), log.Check()); err != nil {
 		return Result{}, err
 	}
 	slots := log.RequirePropensities() // without joint ones, too
@@ -218,7 +230,7 @@ func (t Target) onLists(log *logs.Log, model Model) (Target, error) {
 		out.predicted[i] = predicted[log.Chosen(i)]
 	}
 	var err error
-	if out.Lists, err = provenance.ListsOf(log, t.Row, logged); err != nil {
+	if out.Lists, err = provenance.ListsOf(log, t.Row, logged, nil); err != nil {
 		return t, err
 	}
 	of := Target{Name: t.Name, Origin: t.Origin, scores: t.scores, word: t.word, lists: out}
