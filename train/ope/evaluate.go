@@ -297,7 +297,7 @@ func (e *evaluation) apart(target Target, rows []int, targets int) (p Policy, ok
 	}
 	o := e.Options
 	o.EstimatesAlone = e.EstimatesAlone || !e.Judge.Elsewhere(target.Origin)
-	o.Judge, o.targets, o.Notes, o.Loggers = e.Judge.Subset(rows), targets, nil, nil
+	o.Judge, o.targets, o.Notes, o.Loggers = e.Judge.Subset(target.lists.rows(rows)), targets, nil, nil
 	for _, l := range e.Loggers {
 		o.Loggers = append(o.Loggers, l.among(rows))
 	}
@@ -343,7 +343,7 @@ func (e *evaluation) guarantee(p *Policy, target Target, d *Data, targets float6
 	}
 	row, logged := target.Row, d.Pi
 	if t := target.lists; t != nil {
-		if row, logged = t.slots.Row, t.Pi; t.Certifiable() != nil {
+		if row, logged = t.policy(); t.Certifiable() != nil {
 			p.Uncertified = "lists have one reward each, of which a guarantee assumes nothing"
 			return nil
 		}

@@ -15,6 +15,7 @@ type listed struct {
 	*provenance.Lists
 	slots Target // the target on the log of slots
 	at    []int  // the list of each row
+	some  []int  // rows of the log of slots that these are; nil: all
 	// direct[r] = Σ_a π(a|x, a_<l) r̂_l(a) and predicted[r] = r̂_l(a_l), by row of the log of slots; nil: there is no
 	// model
 	direct, predicted []float64
@@ -26,8 +27,33 @@ func (t *listed) among(rows []int) *listed {
 		return nil
 	}
 	out := *t
-	out.at = logs.Pick(t.at, rows)
+	out.at, out.some = logs.Pick(t.at, rows), t.rows(rows)
 	return &out
+}
+
+// rows are those of the log of slots that some rows stand for.
+func (t *listed) rows(some []int) []int {
+	if t == nil {
+		return some
+	}
+	var out []int
+	for _, r := range some {
+		for i := t.Starts[t.at[r]]; i < t.Starts[t.at[r]+1]; i++ {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// policy is the target on the log of slots, or on those that its lists are.
+func (t *listed) policy() (row certify.Policy, logged []float64) {
+	if t.some == nil {
+		return t.slots.Row, t.Pi
+	}
+	if t.slots.Row != nil {
+		row = func(dst []float64, i int) error { return t.slots.Row(dst, t.some[i]) }
+	}
+	return row, logs.Pick(t.Pi, t.some)
 }
 
 // list is what list i amounts to under an assumption.
