@@ -148,7 +148,7 @@ func byList(log *logs.Log) (*logs.Log, error) {
 	}
 	of, how := *log, *log.Lists
 	how.Assume, of.Lists = "", &how
-	lists, err := provenance.ListsOf(&of, nil, make([]float64, log.Len())) // their cost is all that is read
+	lists, err := provenance.ListsOf(&of, nil, make([]float64, log.Len()), nil) // their cost is all that is read
 	if err != nil {
 		return nil, err
 	}

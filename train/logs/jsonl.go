@@ -44,6 +44,8 @@ func (d *decoder) whole(column string, text []byte, read func() error) error {
 	}
 	var syntax *jsontext.SyntacticError
 	switch {
+	case errors.As(err, &syntax) && bytes.HasPrefix(text, []byte("{")) && !bytes.Contains(text, []byte(":")):
+		return bad(column, `want a JSON list, such as ["a","b"] or [0.5,0.5]: arrays of PostgreSQL, such as {a,b}, are none`)
 	case errors.As(err, &syntax) && syntax.Err != nil:
 		return bad(column, "broken JSON after %d bytes: %v", syntax.ByteOffset, syntax.Err)
 	case err == io.EOF:

@@ -165,6 +165,7 @@ func TestOpen_SaysWhatIsWrongAndWhere(t *testing.T) {
 		{"sparse twice", "l.csv", "action,reward,context\n0,1,3:1 3:2\n", "the context has 3 twice"},
 		{"sparse broken", "l.csv", "action,reward,context\n0,1,3=1\n", "is not index:value"},
 		{"list broken", "l.csv", "action,reward,context\n0,1,\"[1,\"\n", "column context: broken JSON"},
+		{"list of PostgreSQL", "l.csv", "action,reward,offered\na,1,\"{a,b}\"\n", `row 1, column offered: want a JSON list, such as ["a","b"]`},
 		{"gzip", "l.csv.gz", "no gzip at all", "not a gzip file"},
 		{"zstd", "l.csv.zst", "no zstd at all", "damaged"},
 		{"parquet", "l.parquet", "no parquet at all", "not a Parquet file"},

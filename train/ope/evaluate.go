@@ -68,6 +68,9 @@ func Evaluate(log *logs.Log, targets []Target, o Options) (Result, error) {
 			p.Warnings = append(p.Warnings, few)
 		}
 		spread.say(&p, e.total, e.n, e.groups)
+		if p.Flattered = e.assumed(target); p.Flattered != "" {
+			p.Warnings = append([]string{p.Flattered}, p.Warnings...)
+		}
 		p.flattered(learned)
 		p.Estimates = estimates
 		p.believe(on.Value.Value, e.HalfWidth/(res.RewardMax-res.RewardMin), e.z, e.n)
@@ -294,7 +297,7 @@ func (e *evaluation) apart(target Target, rows []int, targets int) (p Policy, ok
 	}
 	o := e.Options
 	o.EstimatesAlone = e.EstimatesAlone || !e.Judge.Elsewhere(target.Origin)
-	o.Judge, o.targets, o.Notes, o.Loggers = e.Judge.Subset(rows), targets, nil, nil
+	o.Judge, o.targets, o.Notes, o.Loggers = e.Judge.Subset(target.lists.rows(rows)), targets, nil, nil
 	for _, l := range e.Loggers {
 		o.Loggers = append(o.Loggers, l.among(rows))
 	}
@@ -334,9 +337,13 @@ func (e *evaluation) guarantee(p *Policy, target Target, d *Data, targets float6
 		p.Uncertified = "rows of this log decide which actions it plays"
 		return nil
 	}
+	if p.Flattered != "" {
+		p.Uncertified = p.Flattered
+		return nil
+	}
 	row, logged := target.Row, d.Pi
 	if t := target.lists; t != nil {
-		if row, logged = t.slots.Row, t.Pi; t.Certifiable() != nil {
+		if row, logged = t.policy(); t.Certifiable() != nil {
 			p.Uncertified = "lists have one reward each, of which a guarantee assumes nothing"
 			return nil
 		}

@@ -15,6 +15,7 @@ type listed struct {
 	*provenance.Lists
 	slots Target // the target on the log of slots
 	at    []int  // the list of each row
+	some  []int  // rows of the log of slots that these are; nil: all
 	// direct[r] = Σ_a π(a|x, a_<l) r̂_l(a) and predicted[r] = r̂_l(a_l), by row of the log of slots; nil: there is no
 	// model
 	direct, predicted []float64
@@ -26,8 +27,33 @@ func (t *listed) among(rows []int) *listed {
 		return nil
 	}
 	out := *t
-	out.at = logs.Pick(t.at, rows)
+	out.at, out.some = logs.Pick(t.at, rows), t.rows(rows)
 	return &out
+}
+
+// rows are those of the log of slots that some rows stand for.
+func (t *listed) rows(some []int) []int {
+	if t == nil {
+		return some
+	}
+	var out []int
+	for _, r := range some {
+		for i := t.Starts[t.at[r]]; i < t.Starts[t.at[r]+1]; i++ {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// policy is the target on the log of slots, or on those that its lists are.
+func (t *listed) policy() (row certify.Policy, logged []float64) {
+	if t.some == nil {
+		return t.slots.Row, t.Pi
+	}
+	if t.slots.Row != nil {
+		row = func(dst []float64, i int) error { return t.slots.Row(dst, t.some[i]) }
+	}
+	return row, logs.Pick(t.Pi, t.some)
 }
 
 // list is what list i amounts to under an assumption.
@@ -131,12 +157,24 @@ func (d *Data) cascadeDR(i int) (sum float64) {
 	return sum
 }
 
+// assumed says why what is assumed of lists is not to be believed of a target; "": nothing speaks against it.
+func (e *evaluation) assumed(t Target) string {
+	if t.lists == nil {
+		return ""
+	}
+	clusters := make([]int32, t.lists.Log.Len())
+	for k, i := range t.lists.at {
+		clusters[i] = int32(e.group(k))
+	}
+	return t.lists.Flatters(t.lists.at, clusters)
+}
+
 // evaluateLists is Evaluate of a log whose rows are slots of lists: it estimates what lists earn.
 func evaluateLists(log *logs.Log, targets []Target, o Options) (Result, error) {
 	if err := o.check(targets); err != nil {
 		return Result{}, err
 	}
-	if err := log.Check(); err != nil {
+	if err := cmp.Or(provenance.Required(log, o.Gamma, o.Requirements), log.Check()); err != nil {
 		return Result{}, err
 	}
 	slots := log.RequirePropensities() // without joint ones, too
@@ -218,7 +256,7 @@ func (t Target) onLists(log *logs.Log, model Model) (Target, error) {
 		out.predicted[i] = predicted[log.Chosen(i)]
 	}
 	var err error
-	if out.Lists, err = provenance.ListsOf(log, t.Row, logged); err != nil {
+	if out.Lists, err = provenance.ListsOf(log, t.Row, logged, nil); err != nil {
 		return t, err
 	}
 	of := Target{Name: t.Name, Origin: t.Origin, scores: t.scores, word: t.word, lists: out}

@@ -112,6 +112,8 @@ type Policy struct {
 	// probability that the target gives to actions that the log could not take, or never took
 	Uncovered float64  `json:"uncovered"`
 	Warnings  []string `json:"warnings,omitempty"` // why not to believe the estimates
+	// Flattered says why the assumption about lists is not to be believed of the target; "": nothing speaks against it.
+	Flattered string `json:"-"`
 	// Learned says that rows of the log had a part in the target, and flatter its estimates.
 	Learned bool `json:"learned_from_log,omitempty"`
 	// Outcomes are those that something is required of.

@@ -63,6 +63,9 @@ type Selection struct {
 	Missing []string `json:"missing,omitempty"` // estimators that the log does not allow
 	Notes   []string `json:"notes,omitempty"`   // doubts of the log
 
+	// Served says that a policy file holds the selected target, which opl serve plays.
+	Served bool `json:"-"`
+
 	inUnits bool // see InUnits
 }
 
@@ -107,7 +110,11 @@ func Select(log *logs.Log, targets []Target, o Options) (Selection, error) {
 	if err != nil {
 		return Selection{}, err
 	}
-	return r.choose(o.Gamma), nil
+	s := r.choose(o.Gamma)
+	s.Served = slices.ContainsFunc(targets, func(t Target) bool {
+		return s.Selected != nil && t.Name == *s.Selected && t.Policy != nil
+	})
+	return s, nil
 }
 
 // choose is the selection of a result of one estimator.

@@ -189,6 +189,11 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	if err := l.divide(); err != nil {
 		return nil, err
 	}
+	if l.o.Floor > 0 && l.judge.Admits() == nil {
+		if err := provenance.Floored(log); err != nil {
+			return nil, err
+		}
+	}
 	if err := l.encode(); err != nil {
 		return nil, err
 	}

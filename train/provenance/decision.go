@@ -482,8 +482,7 @@ func (c *Certificate) decide(t trial, o Options, err error) (*Certificate, error
 	}
 	s := &c.statement
 	if t.gamma > 0 {
-		return nil, withhold("guardrails and budgets are certified of rows that are decisions of their own, and not " +
-			"of lists: leave them out")
+		return nil, withhold(notOfLists)
 	}
 	if s.Circumstances == nil {
 		return nil, errors.New("several outcomes are of a log that was read")
@@ -566,6 +565,9 @@ func (d *Decision) conclude(contradicted string) {
 // none, and outcomes that are missing by the action where they should be missing at random.
 // Propensities are known up to a factor gamma. Call it before anything is learned or estimated.
 func Required(log *logs.Log, gamma float64, all []Requirement) error {
+	if log.Lists != nil && len(all) > 0 {
+		return errors.New(notOfLists)
+	}
 	if _, err := Chances(log, nil, nil, 1, 0.05, all); err != nil {
 		return err
 	}
@@ -604,6 +606,10 @@ func Required(log *logs.Log, gamma float64, all []Requirement) error {
 	}
 	return nil
 }
+
+// notOfLists says why lists have no requirements.
+const notOfLists = "guardrails and budgets are certified of rows that are decisions of their own, and not of lists, " +
+	"whose other outcomes are not read: leave them out"
 
 // constant says what to do about an outcome that is always the same.
 const constant = "if it was recorded, and never varied, say what it can be by setting range"

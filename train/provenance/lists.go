@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -30,9 +31,9 @@ type Lists struct {
 
 // ListsOf joins the slots of a log into lists. logged[i] = π(a_i|x_i) are the probabilities of the
 // slots under a policy. row is the policy, as [certify.Fixed] takes it; the assumption of
-// independence needs it, others take nil. Errors: an unknown assumption, one that the rewards or
-// the policy do not allow, unknown weights of slots.
-func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error) {
+// independence needs it, and asks it for rows alone (nil: all), which hold whole lists; others take nil. Errors: an
+// unknown assumption, one that the rewards or the policy do not allow, unknown weights of slots.
+func ListsOf(log *logs.Log, row certify.Policy, logged []float64, rows []int) (*Lists, error) {
 	of := log.Lists
 	out := &Lists{Assume: cmp.Or(certify.Assumption(of.Assume), certify.NoAssumption), of: make([]int32, log.Len()),
 		spec: cmp.Or(of.SlotWeights, "mean"), whole: of.Whole, joint: log.Propensity == nil}
@@ -74,7 +75,7 @@ func ListsOf(log *logs.Log, row certify.Policy, logged []float64) (*Lists, error
 		out.First()
 	}
 	if apart {
-		if err := out.marginals(log, row); err != nil {
+		if err := out.marginals(log, row, rows); err != nil {
 			return nil, err
 		}
 	}
@@ -146,16 +147,37 @@ func ownSets(log *logs.Log, from, to int) bool {
 	return true
 }
 
-// marginals finds those of both policies, and the weights of the pseudoinverse, which are known where slots are drawn
-// each by itself,
+// Floored refuses a policy with a floor, before it is learned, of lists whose rewards are assumed to be independent:
+// marginals could not find its probabilities unless each slot has a set of its own.
+func Floored(log *logs.Log) error {
+	if log.Lists == nil {
+		return nil
+	}
+	starts := log.Lists.Starts()
+	by, err := behaviours(log, starts)
+	for i, first := range starts[:len(starts)-1] {
+		apart := log.Lists.Assume == string(certify.Independence) || by != nil && by[i] == certify.Independence
+		if apart && !ownSets(log, first, starts[i+1]) {
+			return errors.New("setting assume independence needs the probability of each action in each slot, and " +
+				"those of a policy with a floor are known only given the slots above: take cascade or none")
+		}
+	}
+	return err
+}
+
+// marginals finds those of both policies in lists of some rows, and the weights of the pseudoinverse, which are known
+// where slots are drawn each by itself,
 //
 //	W = 1 + Σ_l (π(a_l|x)/π₀(a_l|x) − 1)
 //
 // or lists evenly.
-func (s *Lists) marginals(log *logs.Log, row certify.Policy) error {
+func (s *Lists) marginals(log *logs.Log, row certify.Policy, rows []int) error {
 	n := log.Len()
 	s.Marginal, s.Marginal0, s.Pseudo = make([]float64, n), make([]float64, n), make([]float64, len(s.Starts)-1)
-	apart := func(i int) bool { return s.By == nil || s.By[i] == certify.Independence }
+	known := logs.Marked(n, rows)
+	apart := func(i int) bool {
+		return (rows == nil || known[s.Starts[i]]) && (s.By == nil || s.By[i] == certify.Independence)
+	}
 	even := true
 	for i := range s.Pseudo {
 		for r := s.Starts[i]; apart(i) && r < s.Starts[i+1]; r++ {
@@ -254,7 +276,7 @@ func (j *Judge) lists(p certify.PoolLog, s sample) (certify.PoolLog, sample, err
 			}
 		}
 	}
-	l, err := ListsOf(j.log, p.Pi, s.logged)
+	l, err := ListsOf(j.log, p.Pi, s.logged, p.Rows)
 	if err != nil {
 		return p, s, err
 	}
@@ -342,6 +364,15 @@ func (s *Lists) compared(rows []int, clusters []int32) (f inspect.Finding, ok bo
 		f.Do = "give setting assume none"
 	}
 	return f, true
+}
+
+// Flatters says how much more some lists say of the policy by the assumption than without it, where that is more than
+// chance. clusters are by list.
+func (s *Lists) Flatters(rows []int, clusters []int32) string {
+	if f, ok := s.compared(rows, clusters); ok && f.Severity > inspect.Fine {
+		return f.Means + ": " + f.Measured
+	}
+	return ""
 }
 
 // Listed says what a statement about lists assumes, and how many lists it is about.

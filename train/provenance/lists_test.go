@@ -3,6 +3,7 @@ package provenance_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -80,6 +81,30 @@ func certified(t *testing.T, log *logs.Log) (provenance.Statement, error) {
 		return provenance.Statement{}, err
 	}
 	return c.Statement(), nil
+}
+
+// Where slots are assumed to be independent, a policy is asked for the lists that certify alone: others have no context
+// in a log that was encoded for these.
+func TestListsThatCertify_AreAllThatAPolicyIsAskedFor(t *testing.T) {
+	log := listLog(t, lists.All()[0], 1500, 1, logs.Options{Assume: "independence"})
+	rows := logs.Every(log.Len())[2250:]
+	c, err := provenance.New(log).Fixed(func(dst []float64, i int) error {
+		if i < rows[0] {
+			return fmt.Errorf("row %d does not certify", i)
+		}
+		return played(log)(dst, i)
+	}, provenance.FixedBefore(), rows, certify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Statement(); s.N != 750 || s.Guaranteed <= 0 {
+		t.Errorf("%d lists guarantee %v", s.N, s.Guaranteed)
+	}
+	for assume, refused := range map[string]bool{"none": false, "cascade": false, "independence": true} {
+		if log.Lists.Assume = assume; (provenance.Floored(log) != nil) != refused {
+			t.Errorf("%s: a floor: %v", assume, provenance.Floored(log))
+		}
+	}
 }
 
 // A statement about lists counts lists, is that of the formula for each assumption, and names it.

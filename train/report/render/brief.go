@@ -275,6 +275,9 @@ func concludedEvaluation(r ope.Result) string {
 	tone, said := headline(r)
 	next := map[html.Tone]string{html.Good: "opl select", html.Doubt: "keep what plays, or log more rows",
 		html.Bad: "log more rows of what the policies do"}[tone]
+	if flattered(r) != "" && tone == html.Bad {
+		next = "--assume none"
+	}
 	if tone == html.Doubt && !guarantees(r) {
 		next = "see below why, and keep what plays until a policy is shown to earn more"
 	}
@@ -301,7 +304,7 @@ func BriefEvaluation(w io.Writer, r ope.Result) error {
 			line[3] = fmt.Sprintf(plain, d, logs.Below(*p.Guaranteed, d))
 			line[4] = fmt.Sprintf(signed, d, logs.Below(*p.GainGuaranteed, d))
 			b.decided(p.Name, p.Guarantee.Decided(), p.Guarantee.Contradicted)
-		} else {
+		} else if !slices.Contains(p.Warnings, p.Uncertified) {
 			b.doubt("nothing is guaranteed of ", p.Name, ": "+p.Uncertified)
 		}
 		if p.Same {
@@ -322,13 +325,17 @@ func BriefEvaluation(w io.Writer, r ope.Result) error {
 func BriefSelection(w io.Writer, s ope.Selection) error {
 	s = s.InUnits()
 	var b brief
-	if b.WriteString(s.Because); s.Ship {
+	switch b.WriteString(s.Because); {
+	case s.Ship && s.Served:
 		b.WriteString("; next: opl serve")
+	case s.Ship:
+		b.WriteString("; next: play it by your own program, as opl serve takes policy files alone")
 	}
 	b.WriteString("\n")
 	for _, t := range s.Targets {
 		b.decided(t.Name, t.Decision, t.Contradicts)
-		if t.Uncertified != "" && !strings.HasSuffix(s.Because, t.Uncertified) {
+		if t.Uncertified != "" && !strings.HasSuffix(s.Because, t.Uncertified) &&
+			!slices.Contains(t.Warnings, t.Uncertified) {
 			b.doubt("nothing is guaranteed of ", t.Name, ": "+t.Uncertified)
 		}
 	}

@@ -166,6 +166,8 @@ func (e evaluation) believed() {
 		case p.Learned:
 			e.para("(l): of %s believe nothing, as rows of this log had a part in it: evaluate it on a later log",
 				p.Name)
+		case p.Flattered != "":
+			e.para("of %s believe nothing that the assumption says", p.Name)
 		case p.Recommended != "":
 			e.para("*: of %s believe %s; %s", p.Name, p.Recommended, rows)
 		case p.Warnings == nil:
@@ -322,6 +324,9 @@ func headline(r ope.Result) (html.Tone, string) {
 			}
 		}
 	}
+	if doubt := flattered(r); believed == 0 && doubt != "" {
+		return html.Bad, "None of these estimates is to be believed: " + doubt + "."
+	}
 	if believed == 0 {
 		return html.Bad, "None of these estimates is to be believed: the log says too little of what the " +
 			"policies do."
@@ -340,6 +345,16 @@ func headline(r ope.Result) (html.Tone, string) {
 	}
 	return html.Good, verdict + fmt.Sprintf("Shown to earn more, with probability %v: %s.", 1-r.Delta,
 		strings.Join(shown, ", "))
+}
+
+// flattered names the first policy of which the assumption about lists is not to be believed, and says why.
+func flattered(r ope.Result) string {
+	for _, p := range r.Policies {
+		if p.Flattered != "" {
+			return p.Name + ": " + p.Flattered
+		}
+	}
+	return ""
 }
 
 // guarantees reports that a result says of a policy what it earns at least.
