@@ -101,14 +101,14 @@ func (l *Log) Grouped(i int) bool {
 // around it, and an integer has neither decimals nor an exponent. Digits that are a code, such as 0e12, stay.
 func groupName(s []byte) []byte {
 	s = bytes.TrimSpace(s)
-	if bytes.IndexAny(s, ".eE") < 0 {
+	if !bytes.ContainsAny(s, ".eE") {
 		return s
 	}
 	v, number := parseNumber(s)
 	whole, zeros, _ := bytes.Cut(s, []byte("."))
 	switch {
 	case !number:
-	case len(bytes.Trim(zeros, "0")) == 0 && len(bytes.Trim(whole, "+-")) > 0 && bytes.IndexAny(s, "eE") < 0:
+	case len(bytes.Trim(zeros, "0")) == 0 && len(bytes.Trim(whole, "+-")) > 0 && !bytes.ContainsAny(s, "eE"):
 		return whole
 	case s[0] > '0' && strings.IndexByte(".eE", s[1]) >= 0 && v == math.Trunc(v) && v < 1<<53:
 		return strconv.AppendInt(nil, int64(v), 10)

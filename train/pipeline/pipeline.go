@@ -101,6 +101,9 @@ func learn(ctx context.Context, lib library.Library, log *logs.Log, o Options, k
 		return nil, err
 	}
 	l.remark()
+	if err := l.unlimited(); err != nil {
+		return nil, err
+	}
 	if err := l.makeFile(); err != nil {
 		return nil, err
 	}
@@ -541,15 +544,20 @@ func (l *learning) estimate() (err error) {
 	switch {
 	case said != nil && l.log.Lists != nil: // of lists, and not of slots below what the logging policy showed
 		t.Estimate = said.Estimate
-	case l.mixture == nil:
-		t.Estimate = certify.SelfNormalized(certify.Logged(out.Policy, out.Posterior, l.encoded,
-			few(l.encoded, l.certifying)))
-	case said != nil && len(l.o.Requirements) == 0 && said.Estimate.Rows == len(l.certifying): // all of which it played
+	case said != nil && l.mixture != nil && len(l.o.Requirements) == 0 && said.Estimate.Rows == len(l.certifying): // all of which it played
 		t.Estimate = said.Estimate
 	default:
-		t.Estimate, err = estimateChunks(l.mixture.Policies, l.encoded)
+		t.Estimate, err = l.estimateOf(l.encoded)
 	}
 	return err
+}
+
+// estimateOf is what the rows that certify say of the policy by the costs of a log.
+func (l *learning) estimateOf(log *logs.Log) (certify.Estimate, error) {
+	if l.mixture == nil {
+		return certify.SelfNormalized(certify.Logged(l.out.Policy, l.out.Posterior, log, few(log, l.certifying))), nil
+	}
+	return estimateChunks(l.mixture.Policies, log)
 }
 
 // few are rows, evenly spaced, for an estimate that nothing is decided by: all, unless the scores of what they offer
