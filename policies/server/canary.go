@@ -18,9 +18,9 @@ import (
 // Its propensities are those of the mixture, so you can learn from its log as from any other. It has no
 // certificate.
 //
-// It is an error if share is not in (0, 1), if both policies are one, or if they differ in actions, the range of rewards,
-// catalogue, or the log's column that one is read from. Files with different catalogues mix if both policies were given the same one by
-// policyfile.Policy.WithCatalogue.
+// It is an error if share is not in (0, 1), if both policies are one, or if they differ in actions, the range of rewards
+// or catalogue, or read a column of one name from different columns of a log. One of them may not read it. Files with
+// different catalogues mix if both policies were given the same one by policyfile.Policy.WithCatalogue.
 func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 	f, g := a.File(), b.File()
 	actions, catalogue, theirs := f.Actions, f.Catalogue, g.Catalogue

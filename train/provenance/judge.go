@@ -465,7 +465,7 @@ func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cer
 		t.learns = true // of other outcomes, and the certificate of its own log stays
 		return cert.decide(t, o, err)
 	}
-	if len(o.Requirements) > 0 {
+	if len(o.Requirements)+len(o.Untested) > 0 {
 		return nil, withhold("rows of this log chose the policy, and what other outcomes say is certified on rows " +
 			"that had no part in it: use a later log")
 	}
