@@ -43,7 +43,7 @@ func (t *table) wide() int {
 // coded reads rows, or every so many of them, as numbers and codes; nil: they are not wide, or a category has values
 // other than 0 and 1, or two at once.
 func (d *Direct) coded(log *logs.Log, rows []int) *table {
-	if log.Dim() <= mostDense || d.Encoder == nil || d.Encoder.Dim() != log.Dim() {
+	if log.Dim() <= mostDense || d.Encoder == nil || d.Encoder.Dim() != log.Dim() || log.Numbers != nil {
 		return nil
 	}
 	dim := log.Dim()

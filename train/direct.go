@@ -35,6 +35,7 @@ type Direct struct {
 
 	may   func(name string) bool // a kind of that name is to be used; nil: all are
 	tuned []tuned                // of each kind that is in use
+	sold  bool                   // for sales
 	rows  int                    // that it was chosen on
 	read  int                    // rows that were learned from last,
 	of    int                    // of so many
@@ -82,6 +83,7 @@ type table struct {
 	// oneRight is what the mean of r/π₀ says for exactly one right action, whose rewards sum to 1, beside sums from
 	// N(1, 1): its log-likelihood ratio, at most 0.
 	oneRight float64
+	sales    *sales // that y are; nil: they are rewards
 	fold     []int
 	folds    int
 	numbers  []int32 // features that have more than two values, and those that have one
@@ -168,6 +170,9 @@ func (d *Direct) component(t *table, chains [][]features.Layer) Component {
 	if len(chains) > 1 {
 		layers = []features.Layer{{Branches: &features.Branches{In: t.x.Width, Chains: chains}}}
 	}
+	if t.sales != nil {
+		layers, theta = append(slices.Clip(layers), t.sales.link(theta)...), identity(t.k)
+	}
 	return Component{1, theta, Layered(layers)}
 }
 
@@ -204,6 +209,7 @@ func (d *Direct) table(log *logs.Log, rows []int) *table {
 	dim := log.Dim()
 	rows = evenly(rows, mostTable/max(1, dim))
 	t := d.rewards(log, rows)
+	rows = t.rows
 	t.x.Data = make([]float64, len(rows)*dim)
 	for _, i := range inOrder(rows) {
 		log.X.Row64(log.Context(rows[i]), t.x.Data[i*dim:(i+1)*dim])
@@ -240,6 +246,7 @@ func (d *Direct) rewards(log *logs.Log, rows []int) *table {
 	if d.Encoder != nil && d.Encoder.Dim() == dim {
 		t.groups = d.Encoder.Categories()
 	}
+	t.sell()
 	return t
 }
 
@@ -315,10 +322,10 @@ func (t *table) all() []int { return logs.Every(len(t.y)) }
 // tune chooses what each kind needs, and by folds the weights of the kinds, where there are twice as many rows as last
 // time.
 func (d *Direct) tune(ctx context.Context, t *table) error {
-	if d.tuned != nil && (len(t.y) < 2*d.rows || d.rows >= mostTuning) {
+	if d.tuned != nil && d.sold == (t.sales != nil) && (len(t.y) < 2*d.rows || d.rows >= mostTuning) {
 		return nil
 	}
-	d.rows = len(t.y)
+	d.rows, d.sold = len(t.y), t.sales != nil
 	rows := evenly(t.all(), mostTuning)
 	y := logs.Pick(t.y, rows)
 	d.tuned = nil

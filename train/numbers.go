@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -35,55 +36,102 @@ const (
 	tunedSteps  = 25   // of them
 )
 
-// curves learns a logistic regression on waves of the context and the number, whose lengths are the most likely ones.
-// A bin has the mean over its numbers.
+// curves learns a logistic regression on features, the number and their products, and then one on waves of the context
+// and the number, whose lengths are the most likely ones. A bin has the mean over its numbers.
 func curves() kind {
 	return kind{"curves", "logistic regression on waves of features and the number", "", false,
 		func(t *table) bool { return t.numeric != nil && t.x.Width <= mostWaved }, tuneCurves, fitCurves}
 }
 
-// inputs are contexts and numbers, and rewards less their mean.
-func (t *table) inputs(rows []int) (x *mat.Dense, y []float64, mean float64) {
+// inputs are contexts and numbers.
+func (t *table) inputs(rows []int) *mat.Dense {
 	d := t.x.Width
-	x = mat.NewDense(len(rows), d+1, nil)
+	x := mat.NewDense(len(rows), d+1, nil)
 	for i, r := range rows {
 		copy(x.RawRowView(i), t.row(r, x.RawRowView(i)[:d]))
 		x.Set(i, d, t.numeric.value[r])
-		y = append(y, t.y[r])
 	}
-	mean = (stat.Mean(y, nil)*float64(len(y)) + .5) / float64(len(y)+1)
-	for i := range y {
-		y[i] -= mean
-	}
-	return x, y, mean
+	return x
 }
 
-func tuneCurves(_ context.Context, t *table, rows []int, p *tuning) (*tuning, error) {
+func tuneCurves(ctx context.Context, t *table, rows []int, p *tuning) (*tuning, error) {
 	if p != nil { // they are few
 		return p, nil
 	}
-	x, y, mean := t.inputs(evenly(rows, mostTuned))
+	rows = evenly(rows, mostTuned)
+	h, y := t.trend(rows)
+	scales, err := h.Scales(ctx, y)
+	if err != nil {
+		return nil, err
+	}
+	theta, err := h.Fit(ctx, y, scales)
+	if err != nil {
+		return nil, err
+	}
+	noise := 0.
+	for i, z := range trendOf(h, theta) {
+		at := 1 / (1 + math.Exp(-z))
+		y[i] -= at
+		noise += at * (1 - at) / float64(len(y))
+	}
+	x := t.inputs(rows)
 	w := t.lengths(x, 1)
 	low, high := t.numeric.of.Range()
 	w.Stratum, w.Lengths = append(w.Stratum, len(w.Lengths)), append(w.Lengths, (high-low)/4)
-	return &tuning{waves: w}, w.Tune(tunedSteps, regress.Sample{X: x, Y: y, Noise: mean * (1 - mean)})
+	return &tuning{scales: scales, waves: w}, w.Tune(tunedSteps, regress.Sample{X: x, Y: y, Noise: noise})
 }
 
 func fitCurves(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error) {
 	rows = evenly(rows, mostTable/4/fittedWaves)
-	x, y, mean := t.inputs(rows)
-	f := p.waves.Frequencies(fittedWaves)
-	o := regress.Options{Offset: slices.Repeat([]float64{math.Log(mean / (1 - mean))}, len(rows)), Threads: t.threads,
-		Iterations: 60, Penalties: slices.Repeat([]float64{mean * (1 - mean) * p.waves.Penalty}, 2*fittedWaves)}
-	for i := range y {
-		y[i] += mean
-	}
-	theta, err := regress.Logistic(ctx, regress.Matrix{Width: 2 * fittedWaves,
-		Data: regress.Columns(x, f).RawMatrix().Data}, y, o)
+	h, y := t.trend(rows)
+	theta, err := h.Fit(ctx, y, p.scales)
 	if err != nil {
 		return nil, err
 	}
-	return t.curve(f, theta, o.Offset[0]), nil
+	f, mean := p.waves.Frequencies(fittedWaves), stat.Mean(y, nil)
+	o := regress.Options{Offset: trendOf(h, theta), Threads: t.threads,
+		Iterations: 60, Penalties: slices.Repeat([]float64{mean * (1 - mean) * p.waves.Penalty}, 2*fittedWaves)}
+	waved, err := regress.Logistic(ctx, regress.Matrix{Width: 2 * fittedWaves,
+		Data: regress.Columns(t.inputs(rows), f).RawMatrix().Data}, y, o)
+	if err != nil {
+		return nil, err
+	}
+	return t.curve(f, waved, theta), nil
+}
+
+// trend is features, their products with the number, the number, its square, and 1, for a regression on them.
+func (t *table) trend(rows []int) (*regress.Hierarchy, []float64) {
+	d := t.x.Width
+	h := &regress.Hierarchy{X: regress.Matrix{Width: 2*d + 3}, Group: make([]int32, len(rows)), Groups: 1,
+		Threads: t.threads, Stratum: logs.Every(2*d + 3)}
+	buf := make([]float64, d)
+	for _, r := range rows {
+		x, u := t.row(r, buf), t.centered(t.numeric.value[r])
+		h.X.Data = append(h.X.Data, x...)
+		for _, v := range x {
+			h.X.Data = append(h.X.Data, u*v)
+		}
+		h.X.Data = append(h.X.Data, u, u*u, 1)
+	}
+	h.Family = append(slices.Repeat([]int{0}, d), append(slices.Repeat([]int{1}, d), 2, 2, 3)...)
+	return h, logs.Pick(t.y, rows)
+}
+
+// trendOf gives the logits of the rows of a trend, and makes of θ, of all rows and of their one group, the sum.
+func trendOf(h *regress.Hierarchy, theta []float64) []float64 {
+	m := h.Dim()
+	floats.Add(theta[:m], theta[m:])
+	z := make([]float64, h.X.Len())
+	for i := range z {
+		z[i] = floats.Dot(theta[:m], h.X.Data[i*m:(i+1)*m])
+	}
+	return z
+}
+
+// centered is a number from −1 to 1.
+func (t *table) centered(v float64) float64 {
+	low, high := t.numeric.of.Range()
+	return (2*v - low - high) / (high - low)
 }
 
 // cliffs learns lines of the number that break where rewards fall or rise steeply, in each leaf of a tree of features.
@@ -110,25 +158,32 @@ func cliffs() kind {
 		}}
 }
 
-// curve is the layers of a regression on waves: cosines and sines of the context, of which an action has the means
-// over its numbers by cos(u + v) = cos u cos v − sin u sin v and its like.
-func (t *table) curve(f *mat.Dense, theta []float64, bias float64) []features.Layer {
+// curve is the layers of a trend and a regression on waves: features, cosines and sines of the context, of which an
+// action has the means over its numbers by cos(u + v) = cos u cos v − sin u sin v and its like.
+func (t *table) curve(f *mat.Dense, waved, trend []float64) []features.Layer {
 	m, d := f.Dims()
 	d--
-	first, last := cosines(f, d), features.Layer{}
+	last := features.Layer{}
 	unit := 1 / math.Sqrt(float64(m))
 	for a := range t.k {
-		row, at := make([]float64, 2*m), t.numeric.within(a)
+		row, at, bias := make([]float64, d+2*m), t.numeric.within(a), trend[2*d+2]
+		each := 1 / float64(len(at))
 		for _, v := range at {
+			u := t.centered(v)
+			bias += each * (trend[2*d]*u + trend[2*d+1]*u*u)
+			for j := range d {
+				row[j] += each * (trend[j] + u*trend[d+j])
+			}
 			for k := range m {
 				sin, cos := math.Sincos(f.At(k, d) * v)
-				row[k] += unit / float64(len(at)) * (theta[k]*cos + theta[m+k]*sin)
-				row[m+k] += unit / float64(len(at)) * (theta[m+k]*cos - theta[k]*sin)
+				row[d+k] += unit * each * (waved[k]*cos + waved[m+k]*sin)
+				row[d+m+k] += unit * each * (waved[m+k]*cos - waved[k]*sin)
 			}
 		}
 		last.Weights, last.Bias = append(last.Weights, row), append(last.Bias, bias)
 	}
-	return []features.Layer{first, last}
+	both := &features.Branches{In: d, Chains: [][]features.Layer{nil, {cosines(f, d)}}}
+	return []features.Layer{{Branches: both}, last}
 }
 
 // within are numbers of an action, evenly spaced.

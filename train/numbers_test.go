@@ -66,16 +66,19 @@ func TestWaves_ActionsHaveTheirMean(t *testing.T) {
 	n.of.Atoms = []float64{1.2}
 	x := &table{k: 3, numeric: n}
 	f, theta := mat.NewDense(2, 2, []float64{.3, 1, -.7, 2}), []float64{1, 2, 3, 4}
-	net := features.NewNet(x.curve(f, theta, .5))
+	trend := []float64{.3, -.2, .1, .4, .5} // of x, ux, u, u² and 1
+	net := features.NewNet(x.curve(f, theta, trend))
 	got := make([]float64, 3)
 	net.Apply(got, []float64{.9}, make([]float64, net.Scratch()))
 	for a, s := range got {
-		want, low, high := .5, 2*float64(a), 2*float64(a+1)
+		want, low, high := 0., 2*float64(a), 2*float64(a+1)
 		if a == 2 {
 			low, high = 1.2, 1.2
 		}
 		for p := range 1000 {
 			v := low + (high-low)*(float64(p)+.5)/1000
+			u := v/2 - 1
+			want += (.3*.9 - .2*u*.9 + .1*u + .4*u*u + .5) / 1000
 			for k := range 2 {
 				sin, cos := math.Sincos(f.At(k, 0)*.9 + f.At(k, 1)*v)
 				want += (theta[k]*cos + theta[2+k]*sin) / math.Sqrt2 / 1000

@@ -64,11 +64,16 @@ func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool
 	if err != nil {
 		return Component{}, fmt.Errorf("train: %w", err)
 	}
-	theta := make([]float64, t.k*t.k)
-	for a := range t.k {
-		theta[a*t.k+a] = 1
+	return Component{1, identity(t.k), Layered([]features.Layer{{Trees: tree.Forest(t.x.Width, t.k)}})}, nil
+}
+
+// identity is θ [K×K] of scores that are given.
+func identity(k int) []float64 {
+	theta := make([]float64, k*k)
+	for a := range k {
+		theta[a*k+a] = 1
 	}
-	return Component{1, theta, Layered([]features.Layer{{Trees: tree.Forest(t.x.Width, t.k)}})}, nil
+	return theta
 }
 
 // Surrogate is the tree that plays like pi does in some rows of a log that is encoded by e, pi [n×K] the
@@ -148,7 +153,7 @@ func (r *Rules) scores(ctx context.Context, t *table, log *logs.Log) ([]float64,
 	for i, row := range t.rows {
 		if log.Propensity != nil {
 			at := &out[i*t.k+int(t.action[i])]
-			*at += (t.y[i] - *at) / log.Propensity[row]
+			*at += (-log.Cost[row] - *at) / log.Propensity[row]
 		}
 	}
 	return out, nil
@@ -166,6 +171,12 @@ func (d *Direct) heldOut(ctx context.Context, t *table) ([]float64, error) {
 			floats.AddScaled(out[i*t.k:(i+1)*t.k], of.weight, scores)
 		})
 	})
-	certify.LogisticLink(out, out)
+	if t.sales == nil {
+		certify.LogisticLink(out, out)
+		return out, err
+	}
+	for i, z := range out {
+		out[i] = t.sales.reward(i%t.k, z)
+	}
 	return out, err
 }

@@ -13,11 +13,13 @@ import (
 //
 //   - each action has rows, all with one propensity, and these sum to 1: they are π₀(·|x);
 //   - each is 1 over the number of actions that its row offers: π₀ is uniform;
+//   - numbers have one density and each atom one propensity, and the range and the atoms together have 1;
 //   - there are two actions, see Paired.
 //
-// A row whose other propensities are not those would, in the first two cases, have shown it with some probability: what
+// A row whose other propensities are not those would, in the first three cases, have shown it with some probability: what
 // holds at any time may not use them, as a later row may show it. Nothing is derived where rows were left out, or in
-// the first two cases where an action has less than a third of the rows that it should have.
+// the first three cases where an action, or an eighth of the range, has less than a third of the rows that it should
+// have.
 func (l *Log) Derived() bool { return l.derived || l.paired }
 
 // Paired reports that the log has two actions and its file the propensity of the logged one alone: Propensities has 1
@@ -69,7 +71,11 @@ func (l *Log) atLeast() error {
 // those of an action that the others say nothing of.
 func (l *Log) derive() {
 	k := l.K()
-	if l.Len() == 0 || l.Propensity == nil || l.Propensities != nil || l.Lists != nil || l.Numbers != nil ||
+	if l.Numbers != nil {
+		l.deriveNumbers()
+		return
+	}
+	if l.Len() == 0 || l.Propensity == nil || l.Propensities != nil || l.Lists != nil ||
 		l.Choices != nil && !l.Sets() || l.Len() > heldNumbers/l.MostOptions() || l.Skipped+l.LeftOut > 0 ||
 		slices.ContainsFunc(l.Propensity, func(p float64) bool { return !(p > 0 && p <= 1) }) {
 		return

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/policies/numeric"
 )
 
@@ -203,24 +205,92 @@ func (l *Log) into(of numeric.Actions, names []string) (*Log, error) {
 	return &out, nil
 }
 
-// spread gives a log whose numbers were drawn evenly from the whole range, as their family says, the propensities of
-// all bins.
+// spread gives a log whose numbers were drawn evenly from the whole range, as their family says or is derived, the
+// propensities of all bins and atoms.
 func (l *Log) spread() {
 	n := l.Numbers
 	low, high := n.Of.Range()
-	if l.Propensities = nil; len(n.Of.Atoms) > 0 || len(n.Transform) == 0 || l.Len() > heldNumbers/l.K() {
+	l.Propensities = nil
+	if l.Len() > heldNumbers/l.K() || !l.derived && (len(n.Of.Atoms) > 0 || len(n.Transform) == 0) {
 		return
 	}
-	for i, v := range n.Value {
-		if !Near(n.Density[i]*(high-low), 1, Exact) || !(math.Abs(n.Transform[i]-(v-low)/(high-low)) < 1e-9) {
-			return
+	one := make([]float64, l.K())
+	if l.derived {
+		for i, v := range n.Value {
+			if a := n.Of.Atom(v); a >= 0 && n.Density[i] == 0 {
+				one[a] = l.Propensity[i]
+			}
+		}
+	} else {
+		for i, v := range n.Value {
+			if !Near(n.Density[i]*(high-low), 1, Exact) || !(math.Abs(n.Transform[i]-(v-low)/(high-low)) < 1e-9) {
+				return
+			}
 		}
 	}
-	one := make([]float64, l.K())
-	for c := range one {
-		one[c] = n.Of.Width(c) / (high - low)
+	rest := 1 - floats.Sum(one)
+	for c := range n.Of.Bins() {
+		one[c] = rest * n.Of.Width(c) / (high - low)
 	}
 	l.Propensities = slices.Repeat(one, l.Len())
+}
+
+// parts are those of a range that must have rows, see [Log.Derived].
+const parts = 8
+
+// deriveNumbers derives propensities of bins and atoms as [Log.Derived] says.
+func (l *Log) deriveNumbers() {
+	n := l.Numbers
+	if l.Len() == 0 || l.Propensity == nil || l.Propensities != nil || l.Lists != nil || l.Skipped+l.LeftOut > 0 {
+		return
+	}
+	low, high := n.Of.Range()
+	of, atoms := make([]float64, parts+len(n.Of.Atoms)), 0. // densities by part, and propensities of atoms; their sum
+	place := func(i int) int {
+		if n.Density[i] > 0 {
+			return min(parts-1, int(parts*(n.Value[i]-low)/(high-low)))
+		}
+		return parts + n.Of.Atom(n.Value[i]) - n.Of.Bins()
+	}
+	density := slices.Max(n.Density)
+	for i, d := range n.Density {
+		at := place(i)
+		if at < 0 || d > 0 && !Near(d, density, Exact) {
+			return
+		}
+		if d == 0 {
+			d = l.Propensity[i]
+		}
+		if of[at] > 0 && !Near(d, of[at], Exact) {
+			return
+		}
+		of[at] = d
+	}
+	for at := range of {
+		if at < parts {
+			of[at] *= (high - low) / parts
+		} else {
+			atoms += of[at]
+		}
+	}
+	got := make([]float64, len(of))
+	rows := 0.
+	for i := range l.draws() {
+		got[place(i)]++
+		rows++
+	}
+	if slices.Contains(of, 0) || !Near(density*(high-low)+atoms, 1, Agreement) ||
+		!often(got, floats.ScaleTo(make([]float64, len(of)), rows, of)) {
+		return
+	}
+	n.Density, l.Propensity, l.derived = slices.Clone(n.Density), slices.Clone(l.Propensity), true
+	for i, d := range n.Density {
+		if d > 0 { // as the others leave
+			n.Density[i] = (1 - atoms) / (high - low)
+			l.Propensity[i] = n.Density[i] * n.Of.Width(int(l.Action[i]))
+		}
+	}
+	l.spread()
 }
 
 // Divided is a log of numbers in k bins of one width, beside its atoms.

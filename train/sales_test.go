@@ -1,0 +1,129 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+
+	"opl/policies/features"
+	"opl/policies/numeric"
+	"opl/train/logs"
+)
+
+// Rewards are sales where all are what the action is worth, or the same nothing.
+func TestSell_KnowsSales(t *testing.T) {
+	sold := func(low float64, worth ...float64) (t *table) {
+		t = &table{k: len(worth)}
+		for i := range 300 {
+			a := i % len(worth)
+			t.action = append(t.action, int32(a))
+			t.y = append(t.y, low)
+			if i%5 == 0 {
+				t.y[i] = worth[a]
+			}
+		}
+		return t
+	}
+	other := sold(0, .2, .5)
+	other.y[5] = .3
+	few := sold(0, .2, .5)
+	few.y = few.y[:90]
+	for name, c := range map[string]struct {
+		of    *table
+		worth []float64
+	}{
+		"prices":             {sold(0, .2, .5), []float64{.2, .5}},
+		"a loss, and a gain": {sold(.4, .2, .5), []float64{.2, .5}},
+		"clicks":             {sold(0, 1, 1), nil},
+		"of two values":      {sold(.1, .5, .5), nil},
+		"another reward":     {other, nil},
+		"few":                {few, nil},
+		"one never sells":    {sold(0, .2, 0), nil},
+	} {
+		before := slices.Clone(c.of.y)
+		c.of.sell()
+		switch {
+		case c.worth == nil && (c.of.sales != nil || !slices.Equal(before, c.of.y)):
+			t.Errorf("%s: sales of %v", name, c.of.sales)
+		case c.worth != nil && (c.of.sales == nil || !floats.EqualApprox(c.of.sales.worth, c.worth, 1e-12) ||
+			floats.Sum(c.of.y) != 60):
+			t.Errorf("%s: %v", name, c.of.sales)
+		}
+	}
+}
+
+// The layers that follow give the logits of rewards.
+func TestLink_GivesRewards(t *testing.T) {
+	for _, s := range []sales{{0, []float64{.3, 1, .01}}, {.4, []float64{.2, .9, 0}}, {1, []float64{.5, 0, .9}}} {
+		theta := []float64{1, 0, 0, 0, 2, 0, .5, 0, -1} // [K×3] on h
+		net := features.NewNet(s.link(theta))
+		for _, h := range [][]float64{{0, 0, 0}, {3, -4, 1}, {-9, 8, 20}} {
+			got := make([]float64, 3)
+			net.Apply(got, h, make([]float64, net.Scratch()))
+			for a, logit := range got {
+				want := s.reward(a, floats.Dot(theta[3*a:3*a+3], h))
+				if p := 1 / (1 + math.Exp(-logit)); math.Abs(p-want) > 2*nearly {
+					t.Errorf("%v, h %v: action %d has the reward %v, want %v", s, h, a, p, want)
+				}
+			}
+		}
+	}
+}
+
+// Where prices were tried, the best is found; where none was, no price is taken to be paid. Without that the dearest
+// of all is played: its revenue would be the largest if it were paid as often as those that were tried.
+func TestDirect_SellsNothingAtPricesThatNobodyTried(t *testing.T) {
+	of := numeric.Even(0, 40, 32)
+	for seed := range uint64(3) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var decisions []logs.Decision
+		for range 1200 { // from 8 to 22 alone
+			x := r.NormFloat64()
+			d := logs.Decision{Number: 8 + 14*r.Float64(), Density: 1. / 14,
+				Context: []features.Value{{Name: "x", Number: x}, {Name: "y", Number: r.NormFloat64()}}}
+			if r.Float64() < .8/(1+math.Exp((d.Number-16-2*math.Tanh(x))/3)) {
+				d.Cost = -d.Number / 40
+			}
+			decisions = append(decisions, d)
+		}
+		log, err := logs.CollectNumbers(of, decisions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := log.FitEncoder(logs.Every(log.Len()), logs.Scaling{Kind: "standard", Intercept: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if log, err = log.Encode(e); err != nil {
+			t.Fatal(err)
+		}
+		d := &Direct{Encoder: e}
+		s, err := d.Learn(t.Context(), log, logs.Every(log.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		view, err := s.In.View(log, nil, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores, lost := view.Scorers(s.Theta)(), 0.
+		for i, row := range decisions {
+			best := 0.
+			revenue := func(price float64) float64 {
+				return .8 * price / (1 + math.Exp((price-16-2*math.Tanh(row.Context[0].Number))/3))
+			}
+			for c := range of.Bins() {
+				best = max(best, revenue(of.Center(c)))
+			}
+			lost += (1 - revenue(of.Center(floats.MaxIdx(scores(i))))/best) / float64(len(decisions))
+		}
+		t.Log(fmt.Sprintf("seed %d: %s loses %.3f", seed, d, lost))
+		if lost > .05 {
+			t.Errorf("seed %d: %s loses %.3f of the revenue", seed, d, lost)
+		}
+	}
+}
