@@ -173,6 +173,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 	path := strings.Join(paths, ", ")
 	told := f.scaled()
 	first := ""
+	var limits []provenance.Limit   // of the targets' files, which hold for all targets
 	for _, arg := range f.targets { // a policy file knows the log's names of columns, and the range of its rewards
 		if name := arg[strings.Index(arg, "=")+1:]; filepath.Ext(name) == ".json" {
 			if p, err := policyfile.Load(name); err == nil { // else it is told where it is opened
@@ -181,6 +182,18 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 				if first = cmp.Or(first, own); !told && own != first {
 					return nil, nil, fmt.Errorf("--target %s: its rewards are %s, those of another target %s: say by "+
 						"--reward-min and --reward-max, or by --reward, what the log's are", arg, own, first)
+				}
+				if f.part.shard.Of > 0 {
+					continue
+				}
+				for _, limit := range f.limitsOf(p, o.Requirements) {
+					switch same := slices.IndexFunc(limits, limit.Same); {
+					case same < 0:
+						limits = append(limits, limit)
+					case limits[same].Requirement != limit.Requirement:
+						return nil, nil, fmt.Errorf("--target %s: its file asks for %s, that of another target for %s: say by "+
+							"--guardrail or --budget which holds", arg, limit, limits[same])
+					}
 				}
 			}
 		}
@@ -198,6 +211,7 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 			log.Close()
 		}
 	}()
+	o.Requirements = append(slices.Clip(o.Requirements), asBefore(cmd, provenance.Testable(limits, log))...)
 	show.next("inspecting")
 	o.Judge = provenance.Within(log, f.o.Gamma)
 	found := o.Judge.Found()

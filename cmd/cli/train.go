@@ -103,8 +103,9 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 		return err
 	}
 	var limits []provenance.Limit
-	if f.o.PriorFile != nil {
-		limits = f.limitsOf(f.o.PriorFile, f.o.Requirements)
+	before := cmp.Or(f.o.PriorFile, f.o.Distil)
+	if before != nil {
+		limits = f.limitsOf(before, f.o.Requirements)
 	}
 	log, err := f.open(cmd, paths...)
 	reading.stop()
@@ -114,9 +115,9 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	defer log.Close()
 	stderr := cmd.ErrOrStderr()
 	f.o.Requirements = append(f.o.Requirements, asBefore(cmd, provenance.Testable(limits, log))...)
-	if f.o.PriorFile != nil {
-		for _, name := range provenance.Untested(f.o.PriorFile.File(), f.o.Requirements) {
-			fmt.Fprintf(stderr, "opl: %s, which the file of the prior asks for, is not kept: the log does not have it\n", name)
+	if before != nil {
+		for _, name := range provenance.Untested(before.File(), f.o.Requirements) {
+			fmt.Fprintf(stderr, "opl: %s, which the policy's file asks for, is not kept: the log does not have it\n", name)
 		}
 	}
 	for _, n := range append(slices.Clip(log.Notes), pipeline.Foretold(log)...) {
@@ -146,7 +147,7 @@ func trainPolicy(cmd *cobra.Command, lib library.Library, f trainFlags, paths []
 	text := func(w io.Writer) error { return render.Training(w, learned, e, written) }
 	short := func(w io.Writer) error { return render.BriefTraining(w, learned, e, written) }
 	var end error
-	if learned.Worse {
+	if learned.Worse || learned.Harms() {
 		end = exitStatus(notShown)
 	}
 	page := func() (html.Page, error) { return render.TrainingPage(learned, e), nil }

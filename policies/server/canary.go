@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,7 +15,8 @@ import (
 //
 //	π(x) = (1 − s) π_a(x) + s π_b(x),  ε = (1 − s) ε_a + s ε_b
 //
-// The file has the components of both, with the weights w (1 − s)(1 − ε_a)/(1 − ε) and w s (1 − ε_b)/(1 − ε).
+// The file has the components of both, with the weights w (1 − s)(1 − ε_a)/(1 − ε) and w s (1 − ε_b)/(1 − ε), how
+// rewards were made, and the limits of both: of the same outcome those of b.
 // Its propensities are those of the mixture, so you can learn from its log as from any other. It has no
 // certificate.
 //
@@ -61,7 +63,7 @@ func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 	}
 	m := &policyfile.File{Actions: actions, Numbers: f.Numbers, Catalogue: catalogue, RewardMin: f.RewardMin,
 		RewardMax: f.RewardMax, Columns: columns, Created: g.Created,
-		Floor: (1-share)*f.Floor + share*g.Floor}
+		Floor: (1-share)*f.Floor + share*g.Floor, Training: mixedTraining(f, g)}
 	for _, of := range []struct {
 		*policyfile.File
 		share float64
@@ -78,6 +80,44 @@ func Mix(a, b *policyfile.Policy, share float64) (*policyfile.File, error) {
 		}
 	}
 	return m, nil
+}
+
+// mixedTraining keeps how rewards were made, and the limits of both policies: of the same outcome those of b.
+func mixedTraining(a, b *policyfile.File) json.RawMessage {
+	type limit struct {
+		Name   string `json:"name"`
+		Budget bool   `json:"budget"`
+		By     string `json:"by"`
+	}
+	type training struct {
+		Formula json.RawMessage   `json:"formula,omitempty"`
+		Limits  []json.RawMessage `json:"limits,omitempty"`
+	}
+	var mixed training
+	seen := map[limit]bool{}
+	for _, f := range []*policyfile.File{b, a} {
+		var t training
+		if json.Unmarshal(f.Training, &t) != nil { // of another program
+			continue
+		}
+		if mixed.Formula == nil {
+			mixed.Formula = t.Formula
+		}
+		for _, raw := range t.Limits {
+			var l limit
+			if json.Unmarshal(raw, &l) == nil && !seen[l] {
+				seen[l], mixed.Limits = true, append(mixed.Limits, raw)
+			}
+		}
+	}
+	if mixed.Formula == nil && mixed.Limits == nil {
+		return nil
+	}
+	text, err := json.Marshal(mixed)
+	if err != nil { // both parts were read from JSON
+		return nil
+	}
+	return text
 }
 
 // hashOf returns the hash of a catalogue, or "" for nil.

@@ -74,6 +74,22 @@ func TestMix_PlaysMarginalPropensities(t *testing.T) {
 		h.Ancestors[0].Policy != a.Hash() || h.Ancestors[0].DataHash != "aa" || !slices.Equal(h.Ancestors[0].Rows, policyfile.Hashes{3, 4, 5}) || h.Ancestors[1].Policy != "old" || h.Ancestors[2].Policy != b.Hash() || !slices.Equal(h.Groups, policyfile.Hashes{1, 2, 9}) {
 		t.Errorf("%+v", h)
 	}
+	// How rewards were made is kept, and the limits of both.
+	trained := func(of *policyfile.Policy, training string) *policyfile.Policy {
+		f := *of.File()
+		f.Training = []byte(training)
+		p, err := policyfile.New(&f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	a, b = trained(a, `{"rows":9,"formula":{"reward":"2*x"},"limits":[{"name":"c","limit":-1},{"name":"d","limit":-2}]}`),
+		trained(b, `{"formula":{"reward":"2*x"},"limits":[{"name":"c","limit":-3},{"name":"c","budget":true,"limit":4}]}`)
+	if f, err = Mix(a, b, share); err != nil || string(f.Training) != `{"formula":{"reward":"2*x"},"limits":`+
+		`[{"name":"c","limit":-3},{"name":"c","budget":true,"limit":4},{"name":"d","limit":-2}]}` {
+		t.Errorf("%s, %v", f.Training, err)
+	}
 	// Hashes of other seeds are kept with the ancestors alone.
 	if f, err = Mix(a, other(8), share); err != nil || f.History.Known || f.Components[0].Taught != nil || f.Components[1].Taught != nil || len(f.History.Ancestors[2].Rows) != 1 || a.File().Components[0].Taught == nil {
 		t.Errorf("%+v, %v", f, err)

@@ -87,7 +87,12 @@ func (s *Selection) decideBy(d *provenance.Decision, worse bool) {
 	case worse || best.Contradicts != "":
 		s.Decision, s.Because = Keep, fmt.Sprintf("keep what plays: %s: %s", best.Name, d.Because)
 	default:
-		s.Decision, s.Because = TooFew, fmt.Sprintf("not enough rows: %s: %s", best.Name, d.Because)
+		word := string(TooFew)
+		if d.Untested != nil {
+			word = string(provenance.Undecided)
+		}
+		s.Decision = TooFew
+		s.Because = fmt.Sprintf("%s: %s: %s", word, best.Name, d.Because)
 		if s.Needed = d.RowsNeeded; s.Needed > 0 {
 			s.Because += fmt.Sprintf("; it takes %s", About(float64(s.Needed)))
 		}

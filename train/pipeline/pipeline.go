@@ -46,6 +46,15 @@ type Learned struct {
 	Undecided bool
 }
 
+// Harms reports that the policy is shown to break a limit.
+func (l *Learned) Harms() bool {
+	if l.Certificate == nil {
+		return false
+	}
+	d := l.Certificate.Statement().Decided()
+	return d != nil && d.Answer == provenance.Harm
+}
+
 // Learn learns a policy from a log. It divides the rows, fits the encoder (and
 // learns the prior) on those that teach, trains on the rest, and certifies on it.
 // Errors: a log that cannot be used, unless forced; combinations that have no

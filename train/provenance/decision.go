@@ -60,7 +60,8 @@ type Decision struct {
 	// RowsNeeded is about how many rows in all would decide, were they like these; 0: it is decided, or the
 	// estimates say that no number would.
 	RowsNeeded int       `json:"rows_needed"`
-	Outcomes   []Outcome `json:"outcomes"` // the goal first
+	Outcomes   []Outcome `json:"outcomes"`           // the goal first
+	Untested   []string  `json:"untested,omitempty"` // limits of the policy's file that the log cannot test
 }
 
 // Outcome holds one outcome of a decision, in its own units.
@@ -516,7 +517,7 @@ func (c *Certificate) decide(t trial, o Options, err error) (*Certificate, error
 	}
 	d.conclude(contradicted)
 	if o.Untested != nil && d.Answer != Harm {
-		d.Answer, d.RowsNeeded = Undecided, 0
+		d.Answer, d.RowsNeeded, d.Untested = Undecided, 0, o.Untested
 		d.Because = "not tested: " + strings.Join(o.Untested, ", ") + ", which the policy's file asks for: on a log that has " +
 			"it, or by setting guardrail or setting budget if the file does not say how"
 	}

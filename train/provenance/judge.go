@@ -304,7 +304,8 @@ func (j *Judge) lasting(rows []int, o certify.Options, on *Circumstances) ([]int
 // to dst; nil: logged has π(a_i|x_i) of each row alone, and may be nil with pi. Refused as [Judge.Fixed]. If the log has
 // all propensities, too, and the statement is for one look, a model learned from rows before
 // ([online.Learn]) makes the bound tighter. For a target that is better, Target also finds the
-// strength. Requirements of other outcomes make the certificate's Decision.
+// strength. Requirements of other outcomes make the certificate's Decision, as do limits of the target's file, which
+// are not tested unless they are among the requirements.
 func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certify.Options,
 	requirements ...Requirement) (*Certificate, error) {
 	on, rows := Circumstances{Relation: Fresh}, logs.Every(j.log.Len())
@@ -340,7 +341,11 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 	t := j.trial(certify.PoolLog{Log: j.log, Pi: noted, Logged: logged, Rows: rows, Models: o.Models}, s, o)
 	t.learns = pi != nil && !o.AnyTime
 	c, err := t.certificate(on)
-	c, err = c.decide(t, Options{Requirements: requirements}, err)
+	asked := Options{Requirements: requirements}
+	if from.file != nil {
+		asked.Untested = Untested(from.file, requirements)
+	}
+	c, err = c.decide(t, asked, err)
 	if err == nil && j.log.Lists == nil && c.statement.Proven() && !o.AnyTime && c.statement.Circumstances != nil {
 		if o.LoggedOnly(j.log) { // no model is asked there, so the policy need not play again for every Γ
 			noted, logged = nil, s.logged

@@ -14,7 +14,8 @@ import (
 // Limit is a requirement that a policy was trained with, and how its outcome was read.
 type Limit struct {
 	Requirement
-	Range    *[2]float64 `json:"range,omitempty"` // what the outcome can be; nil: it is the reward in segments
+	Column   string      `json:"column,omitempty"` // of the outcome, with reward_ or cost_; "": not kept, or the reward in segments
+	Range    *[2]float64 `json:"range,omitempty"`  // what the outcome can be; nil: it is the reward in segments
 	AtRandom bool        `json:"missing_at_random,omitempty"`
 }
 
@@ -29,12 +30,18 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%s %s:%v", l.kind(), cmp.Or(l.Name, l.By), l.Limit)
 }
 
+// Same reports a limit of the same outcome or segments, of the same kind.
+func (l Limit) Same(m Limit) bool {
+	return l.Name == m.Name && l.By == m.By && l.Budget == m.Budget
+}
+
 // LimitsOn are requirements as a policy's file keeps them that is trained with them on a log.
 func LimitsOn(log *logs.Log, all []Requirement) (limits []Limit) {
 	for _, r := range all {
 		limit := Limit{Requirement: r}
 		if b, err := log.Beside(r.Name); err == nil && r.By == "" {
-			limit.Range, limit.AtRandom = &[2]float64{b.Of.Range.Low, b.Of.Range.High}, b.Of.AtRandom
+			limit.Column, limit.AtRandom = b.Of.Column, b.Of.AtRandom
+			limit.Range = &[2]float64{b.Of.Range.Low, b.Of.Range.High}
 		}
 		limits = append(limits, limit)
 	}
@@ -52,7 +59,7 @@ func LimitsOf(f *policyfile.File, but []Requirement) []Limit {
 	})
 }
 
-// Testable are the limits whose outcomes a log has. The log reads these as they were read in training, but what it was
+// Testable are the limits whose outcomes a log has, as what they were in training, reward or cost. The log reads these as they were read in training, but what it was
 // opened with counts first.
 func Testable(limits []Limit, log *logs.Log) (all []Limit) {
 	for _, limit := range limits {
@@ -60,6 +67,7 @@ func Testable(limits []Limit, log *logs.Log) (all []Limit) {
 		switch {
 		case limit.By != "":
 			all = append(all, limit)
+		case i >= 0 && limit.Column != "" && limit.Column != log.Outcomes[i].Column: // more was better, and now is worse
 		case i >= 0 && slices.ContainsFunc(log.Outcomes[i].Values, func(v float64) bool { return !math.IsNaN(v) }):
 			if of := &log.Outcomes[i]; of.Range == (logs.Units{}) && limit.Range != nil {
 				of.Range = logs.Units{Low: limit.Range[0], High: limit.Range[1]}
