@@ -198,6 +198,9 @@ func (d *Direct) String() string {
 		names = append(names, of.name)
 	}
 	text := direct + " (" + strings.Join(names, " + ") + ")"
+	if d.sold {
+		text += " of sales"
+	}
 	if d.read < d.of {
 		text += fmt.Sprintf(" from %d evenly spaced rows of %d", d.read, d.of)
 	}

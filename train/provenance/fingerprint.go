@@ -34,7 +34,7 @@ import (
 // where H is the entropy of the logging policy in nats; of those of rare actions, fewer. (This is betting as in
 // Shafer, Testing by betting, JRSS A 184, 2021.)
 //
-// What cannot be known again: rows in another order with few distinct contexts; with names
+// What cannot be known again: rows in another order with few distinct contexts, as of whole numbers; with names
 // of actions changed; with columns dropped or rescaled, in another order; with columns added, where the policy does not
 // know all of those that were there; and rows too few for the number above.
 
@@ -46,9 +46,8 @@ const (
 // kinds are the ways to know rows again. Digits and decimals go together, so that what
 // another program rounded to either is found.
 var kinds = []policyfile.Fingerprints{
-	{}, {Digits: 4}, {Digits: 6, Decimals: 6}, {Digits: 4, Decimals: 4}, {Digits: 3, Decimals: 3}, {Digits: 2,
-		Decimals: 2},
-	{Digits: 3, Decimals: 3, Time: true}, {Run: 40},
+	{}, {Digits: 4}, {Digits: 6, Decimals: 6}, {Digits: 4, Decimals: 4}, {Digits: 3, Decimals: 3},
+	{Digits: 2, Decimals: 2}, {Digits: 1, Decimals: 1}, {Digits: 3, Decimals: 3, Time: true}, {Run: 40},
 }
 
 // stakes of the bets that rows are known ones.

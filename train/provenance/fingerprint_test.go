@@ -189,6 +189,7 @@ func TestFingerprints_KnowCopiesAgain(t *testing.T) {
 		{"3 decimals", old, shuffled(copied(old, "%.3f"))},
 		{"2 decimals", old, shuffled(copied(old, "%.2f"))},
 		{"20 features, 3 digits", wide, shuffled(copied(wide, "%.3g"))},
+		{"20 features, 1 decimal", wide, shuffled(copied(wide, "%.1f"))},
 		{"20 features, 5 decimals", wide, shuffled(copied(wide, "%.5f"))},
 		{"features of 1e-9", tiny, shuffled(copied(tiny, "%.6g"))},
 		{"features of 1,000, 3 digits", large, shuffled(copied(large, "%.3g"))},
