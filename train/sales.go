@@ -16,9 +16,9 @@ type sales struct {
 }
 
 const (
-	leastSales = 20   // rows that earn, to know what actions are worth
+	leastSales = 20   // rows that earn, beyond those that tell what actions are worth
 	mostSold   = 64   // actions: the layers of link take K² numbers
-	exactly    = 1e-3 // of the range of rewards: prices may be rounded
+	exactly    = 2e-3 // of what is earned: prices may be rounded
 	doubted    = 40   // rows for each that doubts
 	nearly     = 1e-6 // the least that rewards are from the ends of their range
 )
@@ -37,7 +37,11 @@ func (t *table) sell() {
 			earned = append(earned, i)
 		}
 	}
-	if len(earned) < leastSales {
+	free := t.k // amounts that rows say, so that as many rows agree in any case
+	if t.numeric != nil {
+		free = 2
+	}
+	if len(earned) < leastSales+free {
 		return
 	}
 	worth := func(i int) float64 { return s.worth[t.action[i]] }
@@ -64,11 +68,11 @@ func (t *table) sell() {
 		worth = func(i int) float64 { return from + each*t.numeric.value[i] }
 	}
 	for _, i := range earned {
-		if !(math.Abs(t.y[i]-worth(i)) <= exactly) {
+		if !(math.Abs(t.y[i]-worth(i)) <= exactly*math.Abs(worth(i)-s.low)+1e-9) {
 			return
 		}
 	}
-	if slices.Max(s.worth)-slices.Min(s.worth) <= exactly { // rewards of two values
+	if slices.Max(s.worth)-slices.Min(s.worth) <= exactly*(slices.Max(s.worth)-s.low) { // rewards of two values
 		return
 	}
 	clear(t.y)
@@ -86,9 +90,10 @@ func (t *table) doubt() {
 	low, high := t.numeric.of.Range()
 	n := len(t.y)
 	m := n / doubted
+	t.rows = slices.Clip(t.rows)
 	for j := range m {
 		v := low + (high-low)*(float64(j)+.5)/float64(m)
-		t.rows = append(slices.Clip(t.rows), t.rows[j*n/m])
+		t.rows = append(t.rows, t.rows[j*n/m])
 		t.y, t.fold = append(t.y, 0), append(t.fold, t.fold[j*n/m])
 		t.action, t.numeric.value = append(t.action, int32(t.numeric.of.Bin(v))), append(t.numeric.value, v)
 	}

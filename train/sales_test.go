@@ -32,6 +32,8 @@ func TestSell_KnowsSales(t *testing.T) {
 	other.y[5] = .3
 	few := sold(0, .2, .5)
 	few.y = few.y[:90]
+	amounts := sold(0, slices.Repeat([]float64{.2, .5}, 30)...) // of each action one row or two
+	amounts.y[5] = .21
 	for name, c := range map[string]struct {
 		of    *table
 		worth []float64
@@ -42,6 +44,8 @@ func TestSell_KnowsSales(t *testing.T) {
 		"of two values":      {sold(.1, .5, .5), nil},
 		"another reward":     {other, nil},
 		"few":                {few, nil},
+		"amounts":            {amounts, nil},
+		"one row an action":  {sold(0, slices.Repeat([]float64{.2, .5}, 32)...), nil},
 		"one never sells":    {sold(0, .2, 0), nil},
 	} {
 		before := slices.Clone(c.of.y)
