@@ -520,7 +520,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if past.Note != "" {
 		out.on.Notes = append(out.on.Notes, past.Note)
 	}
-	if own, is := RewardOf(f), RewardIn(j.log); own != is {
+	if own, is := RewardOf(f), RewardIn(j.log); own.Differs(is) {
 		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the policy was learned for rewards %s, and this is of rewards %s", own, is))
 	}
 	if note := Unknown(p, j.log); note != "" {
