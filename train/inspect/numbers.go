@@ -68,10 +68,13 @@ func (l *log) numbers() {
 		"the range that numbers were drawn from")
 }
 
+// fewNumbers are as many as a grid has whose steps matter: a hundredth of the range.
+const fewNumbers = 100
+
 // repeatedNumbers tests whether some numbers that have densities were drawn far more often than these say, as numbers
 // that are drawn with a probability are: with c rows of one number, whose mean density is f, in a gap of width h
 // between the numbers next to it, f·h/2 is what a row has of it, rounded or not, and 4 times that, and 10 rows, are no
-// doubt.
+// doubt. A grid of at most fewNumbers is one, with 20 rows or more of each: what is between was never tried.
 func (l *log) repeatedNumbers() {
 	var rows []int
 	for i, p := range l.Numbers.Density {
@@ -81,7 +84,7 @@ func (l *log) repeatedNumbers() {
 	}
 	value := l.Numbers.Value
 	slices.SortFunc(rows, func(i, j int) int { return cmp.Compare(value[i], value[j]) })
-	n, surplus, most, numbers := float64(len(rows)), 0., 0., 0
+	n, surplus, most, numbers, all := float64(len(rows)), 0., 0., 0, 0
 	at := math.NaN()
 	for first := 0; first < len(rows); {
 		v, end, density := value[rows[first]], first, 0.
@@ -106,7 +109,14 @@ func (l *log) repeatedNumbers() {
 				most, at = count, v
 			}
 		}
-		first = end
+		first, all = end, all+1
+	}
+	if few := all <= fewNumbers && n >= float64(20*all); few && n >= 100 && surplus < .01*n {
+		l.add(Finding{Check: "numbers that repeat", About: Draws, Severity: Doubtful,
+			Measured: fmt.Sprintf("%d numbers in %.0f rows with densities", all, n),
+			Numbers:  []Number{{"numbers", float64(all)}},
+			Means:    "numbers between these were never tried, and policies play them: what they earn is unknown",
+			Do:       "name the numbers as actions, or log each with its propensity, and no density"})
 	}
 	if surplus < .01*n || numbers == 0 || n < 100 {
 		return
