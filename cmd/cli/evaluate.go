@@ -171,18 +171,23 @@ func evaluate(cmd *cobra.Command, estimators []ope.Estimator, f evaluateFlags, p
 func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string) (_ *logs.Log, targets []ope.Target,
 	err error) {
 	path := strings.Join(paths, ", ")
-	told := f.scaled()
-	first := ""
+	told, mapped := f.scaled(), f.set.Changed("reward-map")
+	var before []*provenance.Reward
 	var limits []provenance.Limit   // of the targets' files, which hold for all targets
 	for _, arg := range f.targets { // a policy file knows the log's names of columns, and the range of its rewards
 		if name := arg[strings.Index(arg, "=")+1:]; filepath.Ext(name) == ".json" {
 			if p, err := policyfile.Load(name); err == nil { // else it is told where it is opened
 				f.readColumnsLike(p)
 				own := provenance.RewardOf(p.File())
-				if first = cmp.Or(first, own); !told && own != first {
-					return nil, nil, fmt.Errorf("--target %s: its rewards are %s, those of another target %s: say by "+
-						"--reward-min and --reward-max, or by --reward, what the log's are", arg, own, first)
+				for _, other := range before {
+					remaps := own.Remaps(other)
+					if own.Differs(other) && !remaps && !told || remaps && !mapped {
+						return nil, nil, fmt.Errorf("--target %s: its rewards are %s, those of another target %s: say by "+
+							"--reward-min and --reward-max, or by --reward, or by --reward-map, what the log's are", arg,
+							own, other)
+					}
 				}
+				before = append(before, own)
 				if f.part.shard.Of > 0 {
 					continue
 				}
@@ -332,7 +337,7 @@ func (f evaluateFlags) predict(ctx context.Context, o *ope.Options, log *logs.Lo
 			rewardModels(), err)
 	}
 	m, err := o.Judge.RewardModel(p.File())
-	if own, is := provenance.RewardOf(p.File()), provenance.RewardIn(log); err == nil && own != is {
+	if own, is := provenance.RewardOf(p.File()), provenance.RewardIn(log); err == nil && own.Differs(is) {
 		return fmt.Errorf("--reward-model %s: its rewards are %s, those of the log %s", f.model, own, is)
 	}
 	var withheld *provenance.Withheld

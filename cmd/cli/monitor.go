@@ -117,9 +117,9 @@ func monitorCommand(lib library.Library) *cobra.Command {
 
 // sameRange refuses rewards of another range, or otherwise made, than what the policy file promises is about.
 func sameRange(log *logs.Log, p *policyfile.Policy) error {
-	if own, is := provenance.RewardOf(p.File()), provenance.RewardIn(log); own != is {
+	if own, is := provenance.RewardOf(p.File()), provenance.RewardIn(log); own.Differs(is) {
 		return fmt.Errorf("what the policy file promises is about rewards %s, and the log is read with rewards %s: "+
-			"leave --reward-min, --reward-max and --reward out", own, is)
+			"leave --reward-min, --reward-max, --reward and --reward-map out", own, is)
 	}
 	return nil
 }

@@ -306,6 +306,10 @@ func (f *serveFlags) policy(tell *slog.Logger) (*policyfile.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	if own, other := provenance.RewardOf(c.File()), provenance.RewardOf(p.File()); own.Differs(other) {
+		return nil, fmt.Errorf("--canary %s: its rewards are %s, those of the policy that plays %s: a log has one reward",
+			f.canary, own, other)
+	}
 	mixed, err := server.Mix(p, c, f.share)
 	if err != nil {
 		return nil, fmt.Errorf("--canary %s: %w", f.canary, err)

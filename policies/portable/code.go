@@ -108,7 +108,7 @@ def _at_most(v, cut, or_missing):
 
 
 def _name(v):
-    if isinstance(v, bool):
+    if type(v).__name__ in ("bool", "bool_"):  # numpy's, too
         return "true" if v else "false"
     return None if _missing(v) else v
 

@@ -449,14 +449,46 @@ func TestNew_NamesColumnsAsTheLogDid(t *testing.T) {
 	}
 }
 
-// A column of draws that the policy reads, too, would be no draw.
-func TestSQL_RefusesDrawsFromAColumnThatIsRead(t *testing.T) {
+// A column of draws that contexts have, too, would be no draw, whether the tree reads it or not.
+func TestSQL_RefusesDrawsFromAColumnOfContexts(t *testing.T) {
 	tree, err := New(drawn(t, 3, 2, .1, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.Write(io.Discard, "sql", "X_AGE"); err == nil || !strings.Contains(err.Error(), "reads a column") {
+	for range 2 {
+		for _, draw := range []string{"X_AGE", "City"} {
+			if err := tree.Write(io.Discard, "sql", draw); err == nil || !strings.Contains(err.Error(), "have a column") {
+				t.Errorf("%s: %v", draw, err)
+			}
+		}
+		tree.Root = &Node{Propensities: []float64{.5, .3, .2}} // reads nothing
+	}
+	if err := tree.Write(io.Discard, "sql", "u"); err != nil {
 		t.Error(err)
+	}
+}
+
+// numpy's truth values are no bool of Python.
+func TestPython_TakesTruthValuesOfNumpy(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	tree, err := New(drawn(t, 3, 2, .1, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "policy.py"), text(t, tree, "python"))
+	if out, err := output(exec.Command(python, "-c", `import sys
+sys.path.insert(0, sys.argv[1])
+import policy
+class bool_:
+    def __init__(self, v): self.v = v
+    def __bool__(self): return self.v
+for of in (bool_, bool, type("bool", (bool_,), {})):
+    assert (policy._name(of(1 > 0)), policy._name(of(1 < 0))) == ("true", "false"), of`, dir)); err != nil {
+		t.Errorf("%s %v", out, err)
 	}
 }
 

@@ -2,19 +2,18 @@ package portable
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // sql is a select list in standard SQL: the action, and its propensity if actions are drawn. Names are quoted;
 // numbers that are missing are NULL.
 func (t *Tree) sql(b *strings.Builder, draw string) error {
-	columns, read := []string{draw}, false
-	t.Root.each(func(n *Node) {
-		columns = append(append(columns, n.Condition.Column), n.Condition.In...)
-		read = read || strings.EqualFold(n.Condition.Column, draw) // SQL may take both for one
-	})
-	if read && (t.Random() || t.Numbers != nil) {
-		return fmt.Errorf("the policy reads a column %q, and setting draw has the same name: name the column of draws "+
+	columns := []string{draw}
+	t.Root.each(func(n *Node) { columns = append(append(columns, n.Condition.Column), n.Condition.In...) })
+	same := func(c string) bool { return strings.EqualFold(c, draw) } // SQL may take both for one
+	if slices.ContainsFunc(t.columns, same) && (t.Random() || t.Numbers != nil) {
+		return fmt.Errorf("the contexts have a column %q, and setting draw has the same name: name the column of draws "+
 			"otherwise", draw)
 	}
 	for _, s := range append(columns, t.Actions...) {

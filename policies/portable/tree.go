@@ -28,6 +28,7 @@ type Tree struct {
 	Root    *Node            // the first question, or the only leaf
 	Numbers *numeric.Actions // that the actions stand for; nil: none
 	floors  []float64        // what ε alone gives each action
+	columns []string         // of contexts, read or not, in the log
 }
 
 // Node is a leaf, or a condition and what follows where it holds and where it does not.
@@ -68,7 +69,11 @@ const mostLeaves = 1000
 func New(p *policyfile.Policy) (*Tree, error) {
 	t, err := Within(p, mostLeaves)
 	if err == nil {
-		t.Root.each(func(n *Node) { n.Condition.Column = cmp.Or(p.File().Columns[n.Condition.Column], n.Condition.Column) })
+		of := p.File().Columns
+		t.Root.each(func(n *Node) { n.Condition.Column = cmp.Or(of[n.Condition.Column], n.Condition.Column) })
+		for i, c := range t.columns {
+			t.columns[i] = cmp.Or(of[c], c)
+		}
 	}
 	return t, err
 }
@@ -97,6 +102,13 @@ func Within(p *policyfile.Policy, leaves int) (*Tree, error) {
 	t := &Tree{Actions: f.Actions, Floor: f.Floor, Hash: p.Hash(), Root: root, Numbers: f.Numbers}
 	for range f.Actions {
 		t.floors = append(t.floors, f.Floor/float64(len(f.Actions)))
+	}
+	for i := range f.Components {
+		e := f.Components[i].Encoder
+		for j, name := range e.Names {
+			column, _, _ := category(e, j)
+			t.columns = append(t.columns, cmp.Or(column, name))
+		}
 	}
 	return t, nil
 }

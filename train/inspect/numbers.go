@@ -68,10 +68,23 @@ func (l *log) numbers() {
 		"the range that numbers were drawn from")
 }
 
+// multiples reports that sorted numbers are whole multiples of the least difference between two of them.
+func multiples(sorted []float64) bool {
+	step := math.Inf(1)
+	for i := range sorted[1:] {
+		step = min(step, sorted[i+1]-sorted[i])
+	}
+	return !slices.ContainsFunc(sorted, func(v float64) bool { return math.Abs(v/step-math.Round(v/step)) > 1e-6 })
+}
+
+// fewNumbers are as many as a grid has whose steps matter: a hundredth of the range.
+const fewNumbers = 100
+
 // repeatedNumbers tests whether some numbers that have densities were drawn far more often than these say, as numbers
 // that are drawn with a probability are: with c rows of one number, whose mean density is f, in a gap of width h
 // between the numbers next to it, f·h/2 is what a row has of it, rounded or not, and 4 times that, and 10 rows, are no
-// doubt.
+// doubt. At most fewNumbers are one, with 20 rows or more of each, if they are not multiples of the gap between them,
+// as rounded numbers are: of prices that end in .99 others may not sell alike.
 func (l *log) repeatedNumbers() {
 	var rows []int
 	for i, p := range l.Numbers.Density {
@@ -82,6 +95,7 @@ func (l *log) repeatedNumbers() {
 	value := l.Numbers.Value
 	slices.SortFunc(rows, func(i, j int) int { return cmp.Compare(value[i], value[j]) })
 	n, surplus, most, numbers := float64(len(rows)), 0., 0., 0
+	var all []float64
 	at := math.NaN()
 	for first := 0; first < len(rows); {
 		v, end, density := value[rows[first]], first, 0.
@@ -106,7 +120,14 @@ func (l *log) repeatedNumbers() {
 				most, at = count, v
 			}
 		}
-		first = end
+		first, all = end, append(all, v)
+	}
+	if len(all) <= fewNumbers && n >= float64(max(100, 20*len(all))) && surplus < .01*n && !multiples(all) {
+		l.add(Finding{Check: "numbers that repeat", About: Draws, Severity: Doubtful,
+			Measured: fmt.Sprintf("%d numbers in %.0f rows with densities", len(all), n),
+			Numbers:  []Number{{"numbers", float64(len(all))}},
+			Means:    "numbers between these were never tried, and policies play them: what they earn is unknown",
+			Do:       "name the numbers as actions, or log each with its propensity, and no density"})
 	}
 	if surplus < .01*n || numbers == 0 || n < 100 {
 		return

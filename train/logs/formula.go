@@ -16,7 +16,7 @@ import (
 // Formula is how a reward was made of what the log has.
 type Formula struct {
 	Reward string                `json:"reward,omitempty"` // see [Options.Reward]
-	Ranges map[string][2]float64 `json:"ranges,omitempty"` // of the outcomes that it reads, by their names
+	Ranges map[string][2]float64 `json:"ranges,omitempty"` // as given of the outcomes that it reads, by their names
 	Map    map[string]float64    `json:"map,omitempty"`    // see [Forms.RewardMap]
 }
 
@@ -29,8 +29,11 @@ func (o *Options) made() *Formula {
 	out := &Formula{Map: maps.Clone(o.RewardMap)}
 	if f != nil {
 		out.Reward, out.Ranges = f.text, map[string][2]float64{}
-		for c, u := range f.ranges {
-			out.Ranges[Outcome{Column: f.outcome(c)}.Name()] = [2]float64{u.Low, u.High}
+		for c := range f.ranges { // not what it cuts to: the column may have a limit, too
+			name := Outcome{Column: f.outcome(c)}.Name()
+			if u, given := o.Ranges[name]; given {
+				out.Ranges[name] = [2]float64{u.Low, u.High}
+			}
 		}
 	}
 	return out

@@ -62,6 +62,9 @@ func TestReward_ComputedEqualsAColumn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	if f := l.Formula; f == nil || f.Ranges["revenue"] != [2]float64{0, 9} {
+		t.Errorf("the range that was given is not kept, but what it is cut to: %+v", f)
+	}
 	if low, high := l.RewardRange(); low != 0 || high != 7 || l.Cost[3] != -3./7 || l.Cost[7] != -1 || l.Cost[10] != -1 {
 		t.Errorf("from %v to %v, %v", low, high, l.Cost[:11])
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -60,8 +61,12 @@ type Decision struct {
 	// RowsNeeded is about how many rows in all would decide, were they like these; 0: it is decided, or the
 	// estimates say that no number would.
 	RowsNeeded int       `json:"rows_needed"`
-	Outcomes   []Outcome `json:"outcomes"`           // the goal first
-	Untested   []string  `json:"untested,omitempty"` // limits of the policy's file that the log cannot test
+	Outcomes   []Outcome `json:"outcomes"` // the goal first
+	// Outside is the share of the rows that are in no tested segment, by column.
+	Outside map[string]float64 `json:"outside_segments,omitempty"`
+	// Gone are segments that the policy's file was tested on, and that have too few rows for a test.
+	Gone     []string `json:"segments_gone,omitempty"`
+	Untested []string `json:"untested,omitempty"` // limits of the policy's file that the log cannot test
 }
 
 // Outcome holds one outcome of a decision, in its own units.
@@ -489,20 +494,25 @@ func (c *Certificate) decide(t trial, o Options, err error) (*Certificate, error
 		return nil, errors.New("several outcomes are of a log that was read")
 	}
 	seen := map[Requirement]bool{}
-	nulls := []*null{t.goal()}
+	nulls, outside, lost := []*null{t.goal()}, map[string]float64{}, []string(nil)
 	for _, r := range o.Requirements {
 		key := Requirement{Name: r.Name, Budget: r.Budget, By: r.By}
 		if seen[key] {
 			return nil, fmt.Errorf("setting %s %s is given twice", r.kind(), cmp.Or(r.Name, r.By))
 		}
 		seen[key] = true
-		of, err := t.nulls(r, s.Groups > 0)
+		of, left, err := t.nulls(r, s.Groups > 0)
 		if err != nil {
 			return nil, err
 		}
-		nulls = append(nulls, of...)
+		if nulls = append(nulls, of...); left > 0 {
+			outside[r.By] = left
+		}
+		if r.By != "" {
+			lost = append(lost, gone(o.file, r.By, of)...)
+		}
 	}
-	d := &Decision{Answer: Ship, Delta: s.Delta}
+	d := &Decision{Answer: Ship, Delta: s.Delta, Outside: outside, Gone: lost}
 	contradicted, share := s.Contradicted, s.Delta/float64(len(nulls))
 	for _, n := range nulls {
 		n.estimate(t.samples)
@@ -557,6 +567,13 @@ func (d *Decision) conclude(contradicted string) {
 				d.Because += fmt.Sprintf("; column %s never varied: true only if it was recorded", o.Column)
 			}
 		}
+		for _, column := range slices.Sorted(maps.Keys(d.Outside)) {
+			d.Because += fmt.Sprintf("; %.2g %% of the rows are in no segment of %s that is large enough to be tested",
+				100*d.Outside[column], column)
+		}
+		if len(d.Gone) > 0 {
+			d.Because += fmt.Sprintf("; too few rows test what the policy's file was tested on: %s", strings.Join(d.Gone, ", "))
+		}
 	case d.Answer == Harm || never:
 		d.RowsNeeded = 0
 	}
@@ -576,7 +593,7 @@ func Required(log *logs.Log, gamma float64, all []Requirement) error {
 		if r.By != "" {
 			of := trial{parts: []certify.PoolLog{{Log: log, Rows: logs.Every(log.Len())}},
 				samples: []sample{{Judge: &Judge{log: log}}}}
-			if _, err := of.segments(r); err != nil {
+			if _, _, err := of.segments(r); err != nil {
 				return err
 			}
 			continue

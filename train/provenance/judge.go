@@ -407,6 +407,8 @@ type Options struct {
 	Requirements []Requirement
 	// Untested are limits that the policy should keep and that the log cannot test. With any it does not ship.
 	Untested []string
+
+	file *policyfile.File // of the policy; nil: it has none
 }
 
 // File certifies the policy of a file: on the log that it was learned from or a later one,
@@ -417,7 +419,7 @@ type Options struct {
 // time, is certified on rows that had no part in it. Errors: rows that cannot be told to be
 // admissible, or none that are; what Admits refuses; actions that the policy does not have.
 func (j *Judge) File(ctx context.Context, p *policyfile.Policy, o Options) (*Certificate, error) {
-	if o.AnyTime {
+	if o.file = p.File(); o.AnyTime {
 		return Pool{j}.File(ctx, p, o)
 	}
 	c, err := j.candidate(p, o)
@@ -525,7 +527,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	if past.Note != "" {
 		out.on.Notes = append(out.on.Notes, past.Note)
 	}
-	if own, is := RewardOf(f), RewardIn(j.log); own != is {
+	if own, is := RewardOf(f), RewardIn(j.log); own.Differs(is) {
 		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the policy was learned for rewards %s, and this is of rewards %s", own, is))
 	}
 	if note := Unknown(p, j.log); note != "" {

@@ -52,6 +52,7 @@ func (ps Pool) File(ctx context.Context, p *policyfile.Policy, o Options) (*Cert
 		return nil, err
 	}
 	cert, err := c.certificate(c.on)
+	o.file = p.File()
 	return cert.decide(c.trial, o, err)
 }
 

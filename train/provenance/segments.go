@@ -2,8 +2,10 @@ package provenance
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -115,7 +117,7 @@ func Largest(all []Segment, most int) []Segment {
 	if len(all) <= most {
 		return all
 	}
-	rest := Segment{Name: fmt.Sprintf("(%d others)", len(all)-most+1)}
+	rest := Segment{Name: others(len(all) - most + 1)}
 	for _, s := range all[most-1:] {
 		rest.Rows = append(rest.Rows, s.Rows...)
 	}
@@ -126,55 +128,110 @@ func Largest(all []Segment, most int) []Segment {
 // largeSegments is the share of the rows that a segment needs for a guardrail.
 const largeSegments = 0.05
 
-// nulls makes the null of a requirement, or one for each of its segments.
-func (t trial) nulls(r Requirement, grouped bool) ([]*null, error) {
+// nulls makes the null of a requirement, or one for each of its segments, and the share of the rows in none of these.
+func (t trial) nulls(r Requirement, grouped bool) ([]*null, float64, error) {
 	if r.By != "" {
 		return t.segments(r)
 	}
 	n, err := t.null(r, grouped)
-	return []*null{n}, err
+	return []*null{n}, 0, err
 }
 
-// segments are the nulls that the reward falls by more than the margin in a segment of a column. Small segments have
-// none: rows would not decide them.
-func (t trial) segments(r Requirement) (all []*null, err error) {
-	fail := func(err error) ([]*null, error) { return nil, fmt.Errorf("setting guardrail-by %s: %w", r.By, err) }
-	of := map[string]*null{}
-	for k, p := range t.parts {
-		found, err := Segmented(t.samples[k].log, r.By)
-		if err != nil {
+// segments are the nulls that the reward falls by more than the margin in a segment of a column. Rows would not decide
+// small segments: they are tested as one if they are large together, and left is their share of the rows if not.
+// Contexts alone say which segments there are, before rewards are looked at: so δ is not spent on the choice.
+func (t trial) segments(r Requirement) (all []*null, left float64, err error) {
+	fail := func(err error) ([]*null, float64, error) {
+		return nil, 0, fmt.Errorf("setting guardrail-by %s: %w", r.By, err)
+	}
+	found, large := make([][]Segment, len(t.parts)), map[string]bool{}
+	for k := range t.parts {
+		if found[k], err = Segmented(t.samples[k].log, r.By); err != nil {
 			return fail(err)
 		}
-		for _, s := range found {
-			if float64(len(s.Rows)) < largeSegments*float64(t.samples[k].log.Len()) && of[s.Name] == nil {
-				continue
+		for _, s := range found[k] {
+			if float64(len(s.Rows)) >= largeSegments*float64(t.samples[k].log.Len()) {
+				large[s.Name] = true
 			}
-			n := of[s.Name]
-			if n == nil {
-				n = t.goal()
+		}
+	}
+	if len(large) == 0 {
+		return fail(fmt.Errorf("no value has %v %% of the rows or more, so no segment is large", 100*largeSegments))
+	}
+	small, rows, n := map[string]bool{}, 0, 0
+	for k, of := range found {
+		n += t.samples[k].log.Len()
+		for _, s := range of {
+			if !large[s.Name] {
+				small[s.Name], rows = true, rows+len(s.Rows)
+			}
+		}
+	}
+	left = float64(rows) / float64(n)
+	of := map[string]*null{}
+	for k, p := range t.parts {
+		in := make([]*null, t.samples[k].log.Len())
+		for _, s := range found[k] {
+			name := s.Name
+			if !large[name] {
+				if name = others(len(small)); left < largeSegments {
+					continue
+				}
+			}
+			if of[name] == nil {
+				n := t.goal()
 				n.Kind, n.Limit = r.kind(), r.Limit
 				if err := n.require(Requirement{Name: r.By, Limit: r.Limit}, false); err != nil {
-					return nil, err
+					return nil, 0, err
 				}
-				n.Kind, n.Name = "guardrail", fmt.Sprintf("reward of %s %s", r.By, s.Name)
-				n.parts = slices.Clone(n.parts)
+				n.Kind, n.Name, n.parts = "guardrail", segmentName(r.By, name), slices.Clone(n.parts)
 				for i := range n.parts {
 					n.parts[i].Rows, n.rows[i] = nil, nil
 				}
-				of[s.Name], all = n, append(all, n)
+				of[name], all = n, append(all, n)
 			}
-			in := logs.Marked(t.samples[k].log.Len(), s.Rows)
-			n.parts[k].Rows = slices.DeleteFunc(slices.Clone(p.Rows), func(row int) bool { return !in[row] })
+			for _, row := range s.Rows {
+				in[row] = of[name]
+			}
+		}
+		for _, n := range all {
+			n.parts[k].Rows = slices.DeleteFunc(slices.Clone(p.Rows), func(row int) bool { return in[row] != n })
 			n.rows[k] = n.parts[k].Rows
 		}
-	}
-	if len(all) == 0 {
-		return fail(fmt.Errorf("no value has %v %% of the rows or more, so no segment is large", 100*largeSegments))
 	}
 	for _, n := range all {
 		if !slices.ContainsFunc(n.rows, func(rows []int) bool { return len(rows) > 1 }) {
 			return fail(fmt.Errorf("no rows of %s certify", n.Name))
 		}
 	}
-	return all, nil
+	if left >= largeSegments {
+		left = 0
+	}
+	return all, left, nil
 }
+
+func others(n int) string { return fmt.Sprintf("(%d others)", n) }
+
+// segmentName names the outcome that is the reward in a segment.
+func segmentName(column, value string) string { return fmt.Sprintf("reward of %s %s", column, value) }
+
+// gone are segments of a column that the policy's file was tested on, and that are not among nulls.
+func gone(f *policyfile.File, column string, among []*null) (names []string) {
+	var s struct {
+		Decision Decision `json:"decision"`
+	}
+	if f == nil || f.Certificate == nil || json.Unmarshal(f.Certificate, &s) != nil {
+		return nil
+	}
+	for _, o := range s.Decision.Outcomes {
+		value, is := strings.CutPrefix(o.Name, segmentName(column, ""))
+		tested := slices.ContainsFunc(among, func(n *null) bool { return n.Name == o.Name })
+		if is && o.Kind == "guardrail" && o.Column == "reward" && !tested && !joined.MatchString(value) {
+			names = append(names, column+" "+value)
+		}
+	}
+	return names
+}
+
+// joined matches names of [others].
+var joined = regexp.MustCompile(`^\([0-9]+ others\)$`)
