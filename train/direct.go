@@ -334,7 +334,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	d.tuned = nil
 	all := kinds()
 	if d.may == nil && curves().fits(t) { // others do not know that actions are neighbours
-		all = all[slices.IndexFunc(all, func(k kind) bool { return k.name == pooledName }):]
+		all = all[slices.IndexFunc(all, func(k kind) bool { return k.name == curvesName }):]
 	}
 	var of, exclusive []kind
 	for _, k := range all {
@@ -371,7 +371,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 			return err
 		}
 	}
-	weights, err := mixture(ctx, logits, y, len(y) >= mostTuning || t.numeric != nil)
+	weights, err := mixture(ctx, logits, y, len(y) >= mostTuning || t.numeric != nil, t.numeric != nil)
 	if err != nil {
 		return err
 	}
@@ -491,8 +491,9 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 }
 
 // mixture are weights of scores, at least 0, by a logistic regression of rewards on them that is shrunk towards their
-// mean. If leave is set, kinds that hardly lower the log-loss are left out, the dearest first.
-func mixture(ctx context.Context, logits [][]float64, y []float64, leave bool) ([]float64, error) {
+// mean. If leave is set, kinds that hardly lower the log-loss are left out, the dearest first, or if weakest is set the one
+// that lowers it least.
+func mixture(ctx context.Context, logits [][]float64, y []float64, leave, weakest bool) ([]float64, error) {
 	in := logs.Every(len(logits))
 	for {
 		if len(in) == 1 {
@@ -510,13 +511,14 @@ func mixture(ctx context.Context, logits [][]float64, y []float64, leave bool) (
 				out, least = at, w[j]
 			}
 		}
-		for at := len(in) - 1; at >= 0 && out < 0 && leave; at-- {
+		most := loss + needless
+		for at := len(in) - 1; at >= 0 && (out < 0 || weakest && most < loss+needless) && leave; at-- {
 			_, without, err := stack(ctx, logits, slices.Delete(slices.Clone(in), at, at+1), y)
 			if err != nil {
 				return nil, err
 			}
-			if without < loss+needless {
-				out = at
+			if without < most {
+				out, most = at, without
 			}
 		}
 		if out < 0 {
@@ -565,6 +567,7 @@ func stack(ctx context.Context, logits [][]float64, in []int, y []float64) (w []
 const (
 	linearName    = "linear"
 	quadraticName = "quadratic"
+	curvesName    = "curves" // of numbers, the first
 	pooledName    = "pooled"
 	exclusiveName = "exclusive" // of all kinds of exclusive scores the beginning
 )
@@ -589,10 +592,10 @@ func kinds() []kind {
 		linearly("waves", "logistic regression on features and waves of all together", waving, waves),
 		{"trees", "gradient boosted trees of each action", "", false,
 			func(t *table) bool { return len(t.y) >= 40*t.k }, nil, trees},
-		{pooledName, "gradient boosted trees of all actions together", "", false,
-			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, nil, pooled},
 		curves(),
 		cliffs(),
+		{pooledName, "gradient boosted trees of all actions together", "", false,
+			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, nil, pooled},
 	}
 }
 

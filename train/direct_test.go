@@ -278,7 +278,7 @@ func TestMixture_GivesNoiseNoWeight(t *testing.T) {
 	for i, v := range good {
 		opposite[i] = -v
 	}
-	w, err := mixture(context.Background(), [][]float64{good, noise, good, opposite}, y, false)
+	w, err := mixture(context.Background(), [][]float64{good, noise, good, opposite}, y, false, false)
 	if err != nil || w[1] > .1 || w[3] != 0 || math.Abs(w[0]-w[2]) > 1e-6 || math.Abs(w[0]+w[2]-1) > .15 {
 		t.Errorf("weights %v, %v", w, err)
 	}
@@ -408,7 +408,7 @@ func TestMixture_LeavesOutWhatIsNeedless(t *testing.T) {
 			}
 			logits[0], logits[1] = append(logits[0], one), append(logits[1], one+two/3)
 		}
-		w, err := mixture(context.Background(), logits, y, true)
+		w, err := mixture(context.Background(), logits, y, true, false)
 		if err != nil || w[0] == 0 || (w[1] != 0) != useful {
 			t.Errorf("useful %v: weights %v, %v", useful, w, err)
 		}

@@ -39,7 +39,7 @@ const (
 // curves learns a logistic regression on features, the number and their products, and then one on waves of the context
 // and the number, whose lengths are the most likely ones. A bin has the mean over its numbers.
 func curves() kind {
-	return kind{"curves", "logistic regression on waves of features and the number", "", false,
+	return kind{curvesName, "logistic regression on waves of features and the number", "", false,
 		func(t *table) bool { return t.numeric != nil && t.x.Width <= mostWaved }, tuneCurves, fitCurves}
 }
 

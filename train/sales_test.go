@@ -1,7 +1,6 @@
 package train
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -125,7 +124,7 @@ func TestDirect_SellsNothingAtPricesThatNobodyTried(t *testing.T) {
 			}
 			lost += (1 - revenue(of.Center(floats.MaxIdx(scores(i))))/best) / float64(len(decisions))
 		}
-		t.Log(fmt.Sprintf("seed %d: %s loses %.3f", seed, d, lost))
+		t.Logf("seed %d: %s loses %.3f", seed, d, lost)
 		if lost > .05 {
 			t.Errorf("seed %d: %s loses %.3f of the revenue", seed, d, lost)
 		}
