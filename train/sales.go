@@ -72,7 +72,8 @@ func (t *table) sell() {
 			return
 		}
 	}
-	if slices.Max(s.worth)-slices.Min(s.worth) <= exactly*(slices.Max(s.worth)-s.low) { // rewards of two values
+	high, least := slices.Max(s.worth), slices.Min(s.worth)
+	if high-least <= exactly*max(math.Abs(high-s.low), math.Abs(least-s.low)) { // rewards of two values
 		return
 	}
 	clear(t.y)

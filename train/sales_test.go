@@ -40,6 +40,7 @@ func TestSell_KnowsSales(t *testing.T) {
 		"prices":             {sold(0, .2, .5), []float64{.2, .5}},
 		"a loss, and a gain": {sold(.4, .2, .5), []float64{.2, .5}},
 		"clicks":             {sold(0, 1, 1), nil},
+		"rare failures":      {sold(1, 0, 0), nil},
 		"of two values":      {sold(.1, .5, .5), nil},
 		"another reward":     {other, nil},
 		"few":                {few, nil},
