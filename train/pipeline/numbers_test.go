@@ -28,24 +28,16 @@ func TestNumbers_KeepTheirPromise(t *testing.T) {
 	}
 	for _, w := range worlds.OfNumbers() {
 		t.Run(w.Name, func(t *testing.T) {
-			learners := []worlds.Learner{{Name: "opl", Learn: learnNumbers}}
-			if w.Name == "peaked" { // drawn evenly
-				learners = append(learners, worlds.Learner{Name: "known", Learn: learnEven})
-			}
 			cells, err := worlds.Measure(context.Background(), worlds.Options{Worlds: []worlds.World{w}, Rows: []int{500},
-				Seeds: n, Seed: 1, Test: 500, Threads: 2, Learners: learners})
+				Seeds: n, Seed: 1, Test: 500, Threads: 2,
+				Learners: []worlds.Learner{{Name: "opl", Learn: learnNumbers}}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			opl, logging := cells[0], cells[len(learners)]
-			for _, c := range cells[:len(learners)] {
-				t.Logf("%s: %d of %d guarantees were false, %.3f on average", c.Learner, c.Violations, n, stat.Mean(c.Guaranteed, nil))
-				if c.Violations > max(n/20+1, 37*n/500) {
-					t.Errorf("%s: %d of %d guarantees were false", c.Learner, c.Violations, n)
-				}
-			}
-			if known := cells[1].Guaranteed; len(learners) == 2 && stat.Mean(known, nil) < .02+stat.Mean(opl.Guaranteed, nil) {
-				t.Errorf("guaranteed %v with the propensities of all bins, and %v with those of the logged ones", known, opl.Guaranteed)
+			opl, logging := cells[0], cells[1]
+			t.Logf("%d of %d guarantees were false, %.3f on average", opl.Violations, n, stat.Mean(opl.Guaranteed, nil))
+			if opl.Violations > max(n/20+1, 37*n/500) {
+				t.Errorf("%d of %d guarantees were false", opl.Violations, n)
 			}
 			won := 0
 			for i, r := range opl.Rewards {
@@ -91,15 +83,6 @@ func TestNumbers_PriorKeepsWindow(t *testing.T) {
 func numbersOptions(seed uint64) pipeline.Options {
 	return pipeline.Options{Settings: settings(2), Scaling: unit, Floor: .05, Learners: []string{"linear"}, Seed: seed,
 		Bins: []int{4, 8}, Force: true}
-}
-
-// learnEven learns from a log that says that its numbers were drawn evenly.
-func learnEven(ctx context.Context, log *logs.Log, seed uint64) (worlds.Learned, error) {
-	low, high := log.Numbers.Of.Range()
-	for _, v := range log.Numbers.Value {
-		log.Numbers.Transform = append(log.Numbers.Transform, (v-low)/(high-low))
-	}
-	return learnNumbers(ctx, log, seed)
 }
 
 // learnNumbers learns quickly.
