@@ -59,8 +59,8 @@ func LimitsOf(f *policyfile.File, but []Requirement) []Limit {
 	})
 }
 
-// Testable are the limits whose outcomes a log has, as what they were in training, reward or cost. The log reads these as they were read in training, but what it was
-// opened with counts first.
+// Testable are the limits whose outcomes a log has, as what they were in training, reward or cost. The log reads these
+// as they were read in training, but what it was opened with counts first.
 func Testable(limits []Limit, log *logs.Log) (all []Limit) {
 	for _, limit := range limits {
 		i := slices.IndexFunc(log.Outcomes, func(o logs.Outcome) bool { return o.Name() == limit.Name })
