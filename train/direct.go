@@ -35,6 +35,7 @@ type Direct struct {
 
 	may   func(name string) bool // a kind of that name is to be used; nil: all are
 	tuned []tuned                // of each kind that is in use
+	whole bool                   // rewards are never taken for sales
 	sold  bool                   // for sales
 	rows  int                    // that it was chosen on
 	read  int                    // rows that were learned from last,
@@ -249,7 +250,9 @@ func (d *Direct) rewards(log *logs.Log, rows []int) *table {
 	if d.Encoder != nil && d.Encoder.Dim() == dim {
 		t.groups = d.Encoder.Categories()
 	}
-	t.sell()
+	if !d.whole {
+		t.sell()
+	}
 	return t
 }
 

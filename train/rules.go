@@ -103,7 +103,7 @@ func Scores(ctx context.Context, log *logs.Log, e *features.Encoder, rows []int,
 // table reads rows, of very many the first.
 func (r *Rules) table(log *logs.Log, rows []int) *table {
 	if r.model == nil {
-		r.model = &Direct{Encoder: r.Encoder, Threads: r.Threads,
+		r.model = &Direct{Encoder: r.Encoder, Threads: r.Threads, whole: true,
 			may: func(name string) bool { return name == "linear" || name == "pooled" }}
 	}
 	return r.model.table(log, rows[:min(len(rows), mostRuleRows)])
@@ -153,7 +153,7 @@ func (r *Rules) scores(ctx context.Context, t *table, log *logs.Log) ([]float64,
 	for i, row := range t.rows {
 		if log.Propensity != nil {
 			at := &out[i*t.k+int(t.action[i])]
-			*at += (-log.Cost[row] - *at) / log.Propensity[row]
+			*at += (t.y[i] - *at) / log.Propensity[row]
 		}
 	}
 	return out, nil
@@ -171,12 +171,6 @@ func (d *Direct) heldOut(ctx context.Context, t *table) ([]float64, error) {
 			floats.AddScaled(out[i*t.k:(i+1)*t.k], of.weight, scores)
 		})
 	})
-	if t.sales == nil {
-		certify.LogisticLink(out, out)
-		return out, err
-	}
-	for i, z := range out {
-		out[i] = t.sales.reward(i%t.k, z)
-	}
+	certify.LogisticLink(out, out)
 	return out, err
 }

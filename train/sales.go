@@ -117,11 +117,6 @@ func mode(of []float64) (most float64) {
 	return most
 }
 
-// reward is r̂ of an action that sells with the logit z.
-func (s *sales) reward(a int, z float64) float64 {
-	return s.low + (s.worth[a]-s.low)/(1+math.Exp(-z))
-}
-
 // link makes scores of rewards from those of sales, z_a = hᵀθ_a:
 //
 //	logit r̂_a = logit low + softplus(z_a + log(worth_a/low)) − softplus(z_a + log((1−worth_a)/(1−low))),

@@ -69,7 +69,7 @@ func TestLink_GivesRewards(t *testing.T) {
 			got := make([]float64, 3)
 			net.Apply(got, h, make([]float64, net.Scratch()))
 			for a, logit := range got {
-				want := s.reward(a, floats.Dot(theta[3*a:3*a+3], h))
+				want := s.low + (s.worth[a]-s.low)/(1+math.Exp(-floats.Dot(theta[3*a:3*a+3], h)))
 				if p := 1 / (1 + math.Exp(-logit)); math.Abs(p-want) > 2*nearly {
 					t.Errorf("%v, h %v: action %d has the reward %v, want %v", s, h, a, p, want)
 				}
@@ -78,33 +78,54 @@ func TestLink_GivesRewards(t *testing.T) {
 	}
 }
 
+// priced is a log of prices from 8 to 22 alone, encoded, and its decisions: x tells how much is paid.
+func priced(t *testing.T, of numeric.Actions, seed uint64) (*logs.Log, *features.Encoder, []logs.Decision) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	var decisions []logs.Decision
+	for range 1200 {
+		x := r.NormFloat64()
+		d := logs.Decision{Number: 8 + 14*r.Float64(), Density: 1. / 14,
+			Context: []features.Value{{Name: "x", Number: x}, {Name: "y", Number: r.NormFloat64()}}}
+		if r.Float64() < .8/(1+math.Exp((d.Number-16-2*math.Tanh(x))/3)) {
+			d.Cost = -d.Number / 40
+		}
+		decisions = append(decisions, d)
+	}
+	log, err := logs.CollectNumbers(of, decisions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := log.FitEncoder(logs.Every(log.Len()), logs.Scaling{Kind: "standard", Intercept: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log, err = log.Encode(e); err != nil {
+		t.Fatal(err)
+	}
+	return log, e, decisions
+}
+
+// Rules and explanations are of the log's own rows and rewards, to which none is added.
+func TestRules_TakeNoRewardsForSales(t *testing.T) {
+	log, e, _ := priced(t, numeric.Even(0, 40, 4), 1)
+	rows := logs.Every(log.Len())
+	if sold := (&Direct{Encoder: e}).table(log, rows); sold.sales == nil || len(sold.rows) == len(rows) {
+		t.Fatal("the log has no sales")
+	}
+	if got := (&Rules{Encoder: e}).table(log, rows); got.sales != nil || len(got.rows) != len(rows) {
+		t.Errorf("%d rows of %d, sales %v", len(got.rows), len(rows), got.sales)
+	}
+	if _, err := Surrogate(t.Context(), log, e, rows, make([]float64, 4*len(rows)), 2, 1); err != nil {
+		t.Error(err)
+	}
+}
+
 // Where prices were tried, the best is found; where none was, no price is taken to be paid. Without that the dearest
 // of all is played: its revenue would be the largest if it were paid as often as those that were tried.
 func TestDirect_SellsNothingAtPricesThatNobodyTried(t *testing.T) {
 	of := numeric.Even(0, 40, 32)
 	for seed := range uint64(3) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		var decisions []logs.Decision
-		for range 1200 { // from 8 to 22 alone
-			x := r.NormFloat64()
-			d := logs.Decision{Number: 8 + 14*r.Float64(), Density: 1. / 14,
-				Context: []features.Value{{Name: "x", Number: x}, {Name: "y", Number: r.NormFloat64()}}}
-			if r.Float64() < .8/(1+math.Exp((d.Number-16-2*math.Tanh(x))/3)) {
-				d.Cost = -d.Number / 40
-			}
-			decisions = append(decisions, d)
-		}
-		log, err := logs.CollectNumbers(of, decisions)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := log.FitEncoder(logs.Every(log.Len()), logs.Scaling{Kind: "standard", Intercept: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if log, err = log.Encode(e); err != nil {
-			t.Fatal(err)
-		}
+		log, e, decisions := priced(t, of, seed)
 		d := &Direct{Encoder: e}
 		s, err := d.Learn(t.Context(), log, logs.Every(log.Len()))
 		if err != nil {
