@@ -24,7 +24,9 @@ import (
 // a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest.
 // Folds choose the weights w_m by the log-loss of rows that taught no score. Actions that are numbers have curves,
 // cliffs and trees of all actions alone, which know what is next to what. Exclusive scores, of exactly one right action
-// in each context, are used where the rewards of all actions seem to sum to 1 and held-out rows speak for them.
+// in each context, are used where the rewards of all actions seem to sum to 1 and held-out rows speak for them. Where
+// every reward is what its action is worth, as a price, or the same nothing, σ is how often it is earned:
+// r̂ = low + (worth_a − low) σ.
 //
 // What was chosen is kept: later rows of the same log are learned from without choosing again, until there are
 // twice as many.
