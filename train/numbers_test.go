@@ -38,15 +38,7 @@ func TestCurves_FindPeaksAndCliffs(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := &Direct{Encoder: e, Threads: 2}
-		s, err := d.Learn(t.Context(), log, rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		view, err := s.In.View(log, nil, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		scores, lost := view.Scorers(s.Theta)(), 0.
+		scores, lost := scorers(t, d, log, rows), 0.
 		for i, v := range test {
 			lost += (slices.Max(v.Mean) - v.Mean[floats.MaxIdx(scores(4000+i))]) / float64(len(test))
 		}
@@ -58,6 +50,19 @@ func TestCurves_FindPeaksAndCliffs(t *testing.T) {
 		}
 		t.Logf("%s: %s loses %.4f", name, d, lost)
 	}
+}
+
+// scorers are the scores of rows of a log by what d learns from some.
+func scorers(t *testing.T, d *Direct, log *logs.Log, rows []int) func(row int) []float64 {
+	s, err := d.Learn(t.Context(), log, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := s.In.View(log, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view.Scorers(s.Theta)()
 }
 
 // The layers give an action the mean of the regression over its numbers.

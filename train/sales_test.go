@@ -127,15 +127,7 @@ func TestDirect_SellsNothingAtPricesThatNobodyTried(t *testing.T) {
 	for seed := range uint64(3) {
 		log, e, decisions := priced(t, of, seed)
 		d := &Direct{Encoder: e}
-		s, err := d.Learn(t.Context(), log, logs.Every(log.Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		view, err := s.In.View(log, nil, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		scores, lost := view.Scorers(s.Theta)(), 0.
+		scores, lost := scorers(t, d, log, logs.Every(log.Len())), 0.
 		for i, row := range decisions {
 			best := 0.
 			revenue := func(price float64) float64 {

@@ -16,7 +16,8 @@ import (
 //	π(x) = (1 − s) π_a(x) + s π_b(x),  ε = (1 − s) ε_a + s ε_b
 //
 // The file has the components of both, with the weights w (1 − s)(1 − ε_a)/(1 − ε) and w s (1 − ε_b)/(1 − ε), how
-// rewards were made, and the limits of both: of the same outcome those of b.
+// rewards were made, and the limits of both: of the same outcome those of b. Mix does not compare how the two policies'
+// rewards were made; opl serve does, by provenance.RewardOf.
 // Its propensities are those of the mixture, so you can learn from its log as from any other. It has no
 // certificate.
 //
