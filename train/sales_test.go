@@ -110,7 +110,7 @@ func TestRules_TakeNoRewardsForSales(t *testing.T) {
 	log, e, _ := priced(t, numeric.Even(0, 40, 4), 1)
 	rows := logs.Every(log.Len())
 	if sold := (&Direct{Encoder: e}).table(log, rows); sold.sales == nil || len(sold.rows) == len(rows) {
-		t.Fatal("the log has no sales")
+		t.Fatalf("sales %v, %d rows of %d: want sales, and rows of prices that nobody tried", sold.sales, len(sold.rows), len(rows))
 	}
 	if got := (&Rules{Encoder: e}).table(log, rows); got.sales != nil || len(got.rows) != len(rows) {
 		t.Errorf("%d rows of %d, sales %v", len(got.rows), len(rows), got.sales)
@@ -120,8 +120,7 @@ func TestRules_TakeNoRewardsForSales(t *testing.T) {
 	}
 }
 
-// Where prices were tried, the best is found; where none was, no price is taken to be paid. Without that the dearest
-// of all is played: its revenue would be the largest if it were paid as often as those that were tried.
+// Where prices were tried, the best is found, and no price is played that nobody tried.
 func TestDirect_SellsNothingAtPricesThatNobodyTried(t *testing.T) {
 	of := numeric.Even(0, 40, 32)
 	for seed := range uint64(3) {
