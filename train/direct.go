@@ -32,6 +32,7 @@ import (
 // twice as many.
 type Direct struct {
 	Encoder *features.Encoder // of the log's contexts: which features are of one category; nil: none is
+	Items   *features.Items   // likewise of actions with features
 	Threads int               // that learn at once; 0: one
 	Layers  int               // rows that a log needs for layers to be learned by gradients beside
 
@@ -76,7 +77,8 @@ type tuning struct {
 
 // table is contexts, actions and rewards of rows.
 type table struct {
-	x       regress.Matrix // φ(x)
+	x       regress.Matrix // φ(x), and where actions have features z(a) behind it, of one output
+	context int            // features of φ(x) before z(a); 0: actions have none
 	coded   *coded         // φ(x) of a wide table, of which x has the width alone
 	rows    []int          // of the log
 	action  []int32
@@ -173,8 +175,14 @@ func (d *Direct) component(t *table, chains [][]features.Layer) Component {
 	if len(chains) > 1 {
 		layers = []features.Layer{{Branches: &features.Branches{In: t.x.Width, Chains: chains}}}
 	}
-	if t.sales != nil {
+	switch {
+	case t.sales != nil && t.context > 0:
+		layers, theta = t.sales.linkPairs(layers, theta, t.context), identity(1)
+	case t.sales != nil:
 		layers, theta = append(slices.Clip(layers), t.sales.link(theta)...), identity(t.k)
+	}
+	if t.context > 0 {
+		return Component{1, theta, Jointly(layers)}
 	}
 	return Component{1, theta, Layered(layers)}
 }
@@ -213,15 +221,25 @@ func (d *Direct) String() string {
 // table reads rows, or every so many of them.
 func (d *Direct) table(log *logs.Log, rows []int) *table {
 	dim := log.Dim()
+	if log.Choices != nil {
+		dim += log.Choices.Z.Dim()
+	}
 	rows = evenly(rows, mostTable/max(1, dim))
 	t := d.rewards(log, rows)
-	rows = t.rows
+	rows, t.x.Width = t.rows, dim
 	t.x.Data = make([]float64, len(rows)*dim)
 	for _, i := range inOrder(rows) {
-		log.X.Row64(log.Context(rows[i]), t.x.Data[i*dim:(i+1)*dim])
+		row := t.x.Data[i*dim : (i+1)*dim]
+		if log.X.Row64(log.Context(rows[i]), row[:log.Dim()]); t.context > 0 {
+			_, item := log.Option(rows[i], log.Chosen(rows[i]))
+			log.Choices.Z.Row64(item, row[t.context:])
+		}
 	}
 	for j := range dim {
 		t.count(int32(j), values(t.x, j))
+	}
+	if t.context > 0 && !d.whole {
+		t.sellPairs()
 	}
 	return t
 }
@@ -242,7 +260,10 @@ func (d *Direct) rewards(log *logs.Log, rows []int) *table {
 		if all[i] = t.y[i]; log.Propensity != nil {
 			all[i] /= log.Propensity[r]
 		}
-		if log.Group != nil && log.Group[r] >= 0 {
+		switch {
+		case log.Lists != nil:
+			t.fold[i] = int(log.Lists.Of[r]) % t.folds
+		case log.Group != nil && log.Group[r] >= 0:
 			t.fold[i] = int(log.Group[r]) % t.folds
 		}
 	}
@@ -252,10 +273,36 @@ func (d *Direct) rewards(log *logs.Log, rows []int) *table {
 	if d.Encoder != nil && d.Encoder.Dim() == dim {
 		t.groups = d.Encoder.Categories()
 	}
-	if !d.whole {
+	switch {
+	case log.Choices != nil:
+		d.pair(t, log)
+	case !d.whole:
 		t.sell()
 	}
 	return t
+}
+
+// pair makes a table one of contexts and actions together, which are next to each other in a row.
+func (d *Direct) pair(t *table, log *logs.Log) {
+	t.k, t.context, t.oneRight = 1, log.Dim(), math.Inf(-1)
+	clear(t.action)
+	if d.Items == nil {
+		return
+	}
+	of := d.Items.Encoder.Categories()
+	if n := d.Items.Encoder.Dim(); d.Items.Dim() > n+1 {
+		own := make([]int32, d.Items.Dim()-n)
+		for j := range own {
+			own[j] = int32(n + j)
+		}
+		of = append(of, own)
+	}
+	for _, group := range of {
+		for j := range group {
+			group[j] += int32(t.context)
+		}
+	}
+	t.groups = append(slices.Clip(t.groups), of...)
 }
 
 // inOrder are the places of rows in the order of the log, in which contexts of a file larger than memory are read.
@@ -600,7 +647,7 @@ func kinds() []kind {
 		curves(),
 		cliffs(),
 		{pooledName, "gradient boosted trees of all actions together", "", false,
-			func(t *table) bool { return len(t.y) >= 200 && t.k <= 50 }, nil, pooled},
+			func(t *table) bool { return len(t.y) >= 200 && t.k > 1 && t.k <= 50 }, nil, pooled},
 	}
 }
 
@@ -849,7 +896,8 @@ func products(t *table, rows []int) ([]features.Layer, []int) {
 	return append(layers, features.Layer{Products: p}), strata
 }
 
-// pairs gives the squares of numbers and the pairs of features that are not of one category, with their strata.
+// pairs gives the squares of numbers and the pairs of features that are not of one category, with their strata. Of two
+// features of the context an action's score needs no product.
 func (t *table) pairs(give func(j, i int32, of, with int)) {
 	strata := t.strata()
 	for i := range int32(t.x.Width) {
@@ -860,7 +908,7 @@ func (t *table) pairs(give func(j, i int32, of, with int)) {
 			give(i, i, strata[i], strata[i])
 		}
 		for j := range i {
-			if strata[i] != strata[j] && !slices.Contains(t.constant, j) {
+			if int(i) >= t.context && strata[i] != strata[j] && !slices.Contains(t.constant, j) {
 				give(j, i, min(strata[i], strata[j]), max(strata[i], strata[j]))
 			}
 		}

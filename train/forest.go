@@ -17,6 +17,9 @@ const fewBins = 1 << 14
 // trees learns boosted trees of each action, from the rows that played it.
 func trees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 	o := t.boosting(rows)
+	if t.context > 0 { // features of an action meet those of the context
+		o.Depth, o.Leaves = 6, 24
+	}
 	x, action, y := t.of(t.grown(rows, 1))
 	got, err := regress.BoostByAction(ctx, x, action, t.k, y, o)
 	if err != nil {

@@ -356,6 +356,9 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*ChunkPolic
 		return nil, err
 	}
 	out.Posterior = policies.Posterior{Actions: c.items.outputs(log), Dim: certifying.Dim(), Mu: last.Theta}
+	if last.In.Joint() {
+		out.Posterior.Actions, out.Posterior.Dim = 1, len(last.Theta)
+	}
 	out.Posterior.Prior.Taught = propensity.NewRowSet(log.Hashes(teaching))
 	out.Seconds = time.Since(begin).Seconds()
 	return out, nil
@@ -397,7 +400,13 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 		if r.Learners != nil {
 			r.Direct.may = r.may
 		}
-		first.name, first.learn = direct, func(_ string, rows []int, _ bool) ([]Component, error) {
+		if log.Choices != nil {
+			all = append(all, first)
+		} else {
+			first.model = ""
+		}
+		first.name = direct
+		first.learn = func(_ string, rows []int, _ bool) ([]Component, error) {
 			s, err := r.Direct.Learn(ctx, log, rows)
 			return []Component{s}, err
 		}

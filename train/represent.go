@@ -81,6 +81,7 @@ func inputScale(log *logs.Log) float64 {
 // scores are linear in. A nil one leaves contexts as they are.
 type Representation struct {
 	ready []features.Layer // if not nil, all that there is
+	joint bool             // they are of contexts and actions together
 
 	build  objectives.Representation
 	params *objectives.Params
@@ -95,6 +96,14 @@ func Layered(layers []features.Layer) *Representation {
 	}
 	return &Representation{ready: layers}
 }
+
+// Jointly is Layered of layers that score contexts and actions together, see [logs.Log.Jointly].
+func Jointly(layers []features.Layer) *Representation {
+	return &Representation{ready: layers, joint: true}
+}
+
+// Joint reports that the layers are of contexts and actions together.
+func (r *Representation) Joint() bool { return r != nil && r.joint }
 
 // Layers returns the layers of the representation, for a policy file, with the scale of the contexts in
 // the first; nil of nil. Another representation is an error.
@@ -152,8 +161,11 @@ func (r *Representation) Of(x logs.Contexts, threads int) (logs.Contexts, error)
 // View is a log of which some rows have h(x) as contexts, and the others, nil for none, must not
 // be asked for.
 func (r *Representation) View(log *logs.Log, rows []int, threads int) (*logs.Log, error) {
-	if r == nil {
+	switch {
+	case r == nil:
 		return log, nil
+	case r.joint:
+		return log.Jointly(r.ready)
 	}
 	return log.View(rows, func(x logs.Contexts) (logs.Contexts, error) { return r.Of(x, threads) })
 }

@@ -4,20 +4,27 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
 	"opl/policies/features"
+	"opl/train/logs"
 )
 
-// sales are rewards that an action earns all or nothing of, such as a price that is paid or not: low, or worth_a.
+// sales are rewards that an action earns all or nothing of, such as a price that is paid or not: low, or worth_a, of
+// actions with features worth(z) = worthᵀ(z, 1), as of a price less its cost.
 type sales struct {
-	low   float64
-	worth []float64 // [K], not low
+	low         float64
+	worth       []float64 // [K], not low; of actions with features [p+1]
+	least, most float64   // of worth in the rows, of actions with features
 }
 
 const (
 	leastSales = 20   // rows that earn, beyond those that tell what actions are worth
 	mostSold   = 64   // actions: the layers of link take K² numbers
+	mostPriced = 32   // features of actions that tell what these are worth
+	bends      = 64   // pieces of the logarithm of what they are worth
 	exactly    = 2e-3 // of what is earned: prices may be rounded
 	doubted    = 40   // rows for each that doubts
 	nearly     = 1e-6 // the least that rewards are from the ends of their range
@@ -31,12 +38,7 @@ func (t *table) sell() {
 		return
 	}
 	s := &sales{low: mode(t.y), worth: make([]float64, t.k)}
-	earned := make([]int, 0, len(t.y))
-	for i, y := range t.y {
-		if y != s.low {
-			earned = append(earned, i)
-		}
-	}
+	earned := t.earned(s.low)
 	free := t.k // amounts that rows say, so that as many rows agree in any case
 	if t.numeric != nil {
 		free = 2
@@ -67,24 +69,75 @@ func (t *table) sell() {
 		}
 		worth = func(i int) float64 { return from + each*t.numeric.value[i] }
 	}
-	for _, i := range earned {
-		if !(math.Abs(t.y[i]-worth(i)) <= exactly*math.Abs(worth(i)-s.low)+1e-9) {
-			return
+	if t.sold(s, earned, worth) && t.numeric != nil {
+		t.doubt()
+	}
+}
+
+// earned are the rows whose reward is not low.
+func (t *table) earned(low float64) (rows []int) {
+	for i, y := range t.y {
+		if y != low {
+			rows = append(rows, i)
 		}
 	}
-	high, least := slices.Max(s.worth), slices.Min(s.worth)
-	if high-least <= exactly*max(math.Abs(high-s.low), math.Abs(least-s.low)) { // rewards of two values
-		return
+	return rows
+}
+
+// sold takes rewards for sales if all that earned did so what their action is worth, and not all of them the same.
+func (t *table) sold(s *sales, earned []int, worth func(i int) float64) bool {
+	s.least, s.most = math.Inf(1), math.Inf(-1)
+	for _, i := range earned {
+		w := worth(i)
+		if !(math.Abs(t.y[i]-w) <= exactly*math.Abs(w-s.low)+1e-9) {
+			return false
+		}
+		s.least, s.most = min(s.least, w), max(s.most, w)
+	}
+	if s.most-s.least <= exactly*max(math.Abs(s.most-s.low), math.Abs(s.least-s.low)) { // rewards of two values
+		return false
 	}
 	clear(t.y)
 	for _, i := range earned {
 		t.y[i] = 1
 	}
 	t.sales, t.oneRight = s, math.Inf(-1)
-	if t.numeric != nil {
-		t.doubt()
-	}
+	return true
 }
+
+// sellPairs is sell of actions with features, whose numbers tell what they are worth.
+func (t *table) sellPairs() {
+	var of []int
+	for _, j := range t.numbers {
+		if int(j) >= t.context {
+			of = append(of, int(j))
+		}
+	}
+	s := &sales{low: mode(t.y), worth: make([]float64, t.x.Width-t.context+1)}
+	earned, p := t.earned(s.low), len(of)
+	if p == 0 || p > mostPriced || len(earned) < leastSales+p+1 {
+		return
+	}
+	x, y := mat.NewDense(len(earned), p+1, nil), mat.NewVecDense(len(earned), logs.Pick(t.y, earned))
+	for at, i := range earned {
+		for c, j := range of {
+			x.Set(at, c, t.x.Data[i*t.x.Width+j])
+		}
+		x.Set(at, p, 1)
+	}
+	var theta mat.VecDense
+	if theta.SolveVec(x, y) != nil { // features that tell the same
+		return
+	}
+	for c, j := range of {
+		s.worth[j-t.context] = theta.AtVec(c)
+	}
+	s.worth[len(s.worth)-1] = theta.AtVec(p)
+	t.sold(s, earned, func(i int) float64 { return s.of(t.x.Data[i*t.x.Width+t.context : (i+1)*t.x.Width]) })
+}
+
+// of is what an action with features z is worth.
+func (s *sales) of(z []float64) float64 { return floats.Dot(s.worth[:len(z)], z) + s.worth[len(z)] }
 
 // doubt adds rows that did not sell, a few for all numbers: where no price was tried, none is taken to be paid.
 func (t *table) doubt() {
@@ -139,4 +192,39 @@ func (s *sales) link(theta []float64) []features.Layer {
 		sum.Weights, sum.Bias = append(sum.Weights, row), append(sum.Bias, math.Log(low/(1-low)))
 	}
 	return []features.Layer{first, {Branches: both}, sum}
+}
+
+// linkPairs is link of actions with features: layers of [φ(x), z(a)], from those that give h and θ. Logarithms of what an
+// action is worth are piecewise linear, between knots that are as many times each other.
+func (s *sales) linkPairs(layers []features.Layer, theta []float64, context int) []features.Layer {
+	inside := func(p float64) float64 { return min(max(p, nearly), 1-nearly) }
+	in, low := context+len(s.worth)-1, inside(s.low)
+	worth := features.Layer{Weights: [][]float64{append(make([]float64, context), s.worth[:in-context]...)},
+		Bias: s.worth[in-context:]}
+	p := &features.Pieces{In: 1, Keep: []int32{}, Features: []int32{0}, Knots: [][]float64{nil}}
+	shifts := features.Layer{Weights: [][]float64{nil, nil}, Bias: []float64{0, 0}}
+	from, to := inside(s.least/4), inside(4*s.most)
+	var before [2]float64
+	for b := range bends + 1 {
+		w := from * math.Pow(to/from, float64(b)/bends)
+		p.Knots[0] = append(p.Knots[0], w)
+		for i, v := range []float64{math.Log(w / low), math.Log((1 - w) / (1 - low))} {
+			if b == 0 {
+				shifts.Bias[i] = v
+			} else {
+				shifts.Weights[i] = append(shifts.Weights[i], v-before[i])
+			}
+			before[i] = v
+		}
+	}
+	odds := func(shift int) []features.Layer {
+		own := []float64{1, 0, 0}
+		own[shift] = 1
+		return []features.Layer{{Activation: features.Odds, Weights: [][]float64{{0, 0, 0}, own, {0, 0, 0}}}}
+	}
+	return []features.Layer{
+		{Branches: &features.Branches{In: in, Chains: [][]features.Layer{
+			append(slices.Clip(layers), features.Layer{Weights: [][]float64{theta}}), {worth, {Pieces: p}, shifts}}}},
+		{Branches: &features.Branches{In: 3, Chains: [][]features.Layer{odds(1), odds(2)}}},
+		{Weights: [][]float64{{-1, 0, 0, 1, 0, 0}}, Bias: []float64{math.Log(low / (1 - low))}}}
 }

@@ -11,6 +11,7 @@ import (
 	"opl/policies/features"
 	"opl/policies/numeric"
 	"opl/train/logs"
+	"opl/train/regress"
 )
 
 // Rewards are sales where all are what the action is worth, or the same nothing.
@@ -62,7 +63,8 @@ func TestSell_KnowsSales(t *testing.T) {
 
 // The layers that follow give the logits of rewards.
 func TestLink_GivesRewards(t *testing.T) {
-	for _, s := range []sales{{0, []float64{.3, 1, .01}}, {.4, []float64{.2, .9, 0}}, {1, []float64{.5, 0, .9}}} {
+	for _, s := range []sales{{low: 0, worth: []float64{.3, 1, .01}}, {low: .4, worth: []float64{.2, .9, 0}},
+		{low: 1, worth: []float64{.5, 0, .9}}} {
 		theta := []float64{1, 0, 0, 0, 2, 0, .5, 0, -1} // [K×3] on h
 		net := features.NewNet(s.link(theta))
 		for _, h := range [][]float64{{0, 0, 0}, {3, -4, 1}, {-9, 8, 20}} {
@@ -140,6 +142,55 @@ func TestDirect_SellsNothingAtPricesThatNobodyTried(t *testing.T) {
 		t.Logf("seed %d: %s loses %.3f", seed, d, lost)
 		if lost > .05 {
 			t.Errorf("seed %d: %s loses %.3f of the revenue", seed, d, lost)
+		}
+	}
+}
+
+// Of actions with features, whose worth is linear in these, within what pieces of the logarithm allow.
+func TestLinkPairs_GivesRewards(t *testing.T) {
+	for _, s := range []sales{{low: 0, worth: []float64{0, .2, .3}, least: .1, most: .6},
+		{low: .05, worth: []float64{.1, -.1, .4}, least: .2, most: .6}} {
+		theta := []float64{1, 0, -2, .5} // on φ(x) [2] and z(a) [2]
+		net := features.NewNet(s.linkPairs(nil, theta, 2))
+		for _, x := range [][]float64{{0, 0, 0, 0}, {3, 1, -1, 1}, {-2, 5, .5, -.9}, {1, 1, 1, .7}} {
+			var got [1]float64
+			net.Apply(got[:], x, make([]float64, net.Scratch()))
+			worth := s.of(x[2:])
+			want := s.low + (worth-s.low)/(1+math.Exp(-floats.Dot(theta, x)))
+			if p := 1 / (1 + math.Exp(-got[0])); math.Abs(p-want) > 2e-3*want {
+				t.Errorf("%v, %v: %v, want %v", s, x, p, want)
+			}
+		}
+	}
+}
+
+// Prices of items, and prices less costs, are told by their features; two rewards, or amounts that features do not tell,
+// are none.
+func TestSellPairs_KnowsPricesByFeatures(t *testing.T) {
+	for name, c := range map[string]struct {
+		worth func(z []float64) float64
+		sold  bool
+	}{
+		"price":           {func(z []float64) float64 { return .3 + .1*z[0] }, true},
+		"price less cost": {func(z []float64) float64 { return .4 + .1*z[0] - .2*z[1] }, true},
+		"one price":       {func([]float64) float64 { return .7 }, false},
+		"a square":        {func(z []float64) float64 { return .1 + .2*z[0]*z[0] }, false},
+	} {
+		r := rand.New(rand.NewPCG(3, 3))
+		of := &table{x: regress.Matrix{Width: 4}, k: 1, context: 1, numbers: []int32{0, 1, 2}, constant: []int32{3}}
+		bought := 0.
+		for range 300 {
+			z := []float64{r.Float64(), r.Float64(), 1}
+			of.x.Data = append(append(of.x.Data, r.NormFloat64()), z...)
+			y := 0.
+			if r.Float64() < .3 {
+				y, bought = c.worth(z), bought+1
+			}
+			of.y, of.action = append(of.y, y), append(of.action, 0)
+		}
+		of.sellPairs()
+		if (of.sales != nil) != c.sold || c.sold && (floats.Sum(of.y) != bought || math.Abs(of.sales.of([]float64{.5, .2, 1})-c.worth([]float64{.5, .2})) > 1e-9) {
+			t.Errorf("%s: %+v", name, of.sales)
 		}
 	}
 }

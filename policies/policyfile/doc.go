@@ -11,8 +11,8 @@
 //
 //	format       "opl policy"
 //	version      3; 4 where a layer has an image or actions have features; 5 where a layer is of trees, pieces,
-//	             products or branches; 6 where actions are numbers; files of version 2, whose layers have no activation but relu, and of
-//	             version 1, of one component, are read
+//	             products or branches; 6 where actions are numbers; 7 where scores are joint; files of version 2, whose layers have no
+//	             activation but relu, and of version 1, of one component, are read
 //	digest       64 hexadecimal digits, 0 to f: replace them in the bytes of the file by 64
 //	             zeros, and they are the SHA-256 of the whole. It is the name of the
 //	             policy in answers and logs, "policy_hash"
@@ -47,7 +47,8 @@
 //	  items        where actions have features, and then in all components, z(a) of p numbers:
 //	    encoder      of an action's named values; its fields are those of encoder above
 //	    own          names of actions that have a row of their own
-//	  weights      μ, K rows of d numbers; with items W, p rows
+//	  joint        true, with items: the layers are of φ(x) and then z(a), for each action; without it of φ(x) alone
+//	  weights      μ, K rows of d numbers; with items W, p rows; with joint one row
 //	  prior        N(mean, scale²·I), optional
 //	  taught       hashes of the rows that what must be fixed was learned from: prior, encoder,
 //	               layers, reward model; sorted, distinct, 64 bits little-endian each, in base64
@@ -126,7 +127,8 @@
 //
 //	s_a = Σ_j g_j z_j(a),   g_j = Σ_i φ_i(x) W_ji
 //
-// each sum in the order of its index, every product and every sum rounded to 64 bits. z(a) is what the
+// each sum in the order of its index, every product and every sum rounded to 64 bits. If they are joint, the layers make
+// h of the features φ(x) and, behind them, z(a), and s_a = Σ_j h_j μ_j. z(a) is what the
 // items' encoder gives of a's named values, rounded to 32 bits, and then a 1 for each
 // name in own that is a's, else 0. K is the number of actions that are offered, and so is that of the
 // floor ε/K. The kinds are softmax and argmax: actions share W, so that the scores under a gaussian are

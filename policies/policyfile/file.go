@@ -22,7 +22,7 @@ import (
 // the oldest version that can hold it ([File.needs]), which older readers know.
 const (
 	Format  = "opl policy"
-	Version = 6
+	Version = 7
 )
 
 // The kinds of policies that a component can be of.
@@ -65,7 +65,8 @@ type Component struct {
 	Layers  []features.Layer  `json:"layers,omitempty"` // features to features; none: linear
 	// z(a) [p], what actions are; nil: action a is row a of the weights
 	Items   *features.Items `json:"items,omitempty"`
-	Weights Matrix          `json:"weights"`         // μ [K][d]; with Items W [p][d]
+	Joint   bool            `json:"joint,omitempty"` // Layers are of φ(x) and z(a) together, not of φ(x)
+	Weights Matrix          `json:"weights"`         // μ [K][d]; with Items W [p][d], with Joint [1][d]
 	Prior   *Prior          `json:"prior,omitempty"` // of the posterior; nil: a point policy
 	Taught  Hashes          `json:"taught"`          // rows that what must be fixed was learned from
 	Chosen  Hashes          `json:"chosen"`          // rows that the posterior was trained or chosen on
@@ -82,12 +83,23 @@ func (c *Component) Dim() int {
 	if n := len(c.Layers); n > 0 {
 		return c.Layers[n-1].Out()
 	}
+	return c.inputs()
+}
+
+// inputs is the number of features that layers are of.
+func (c *Component) inputs() int {
+	if c.Joint {
+		return c.Encoder.Dim() + c.Items.Dim()
+	}
 	return c.Encoder.Dim()
 }
 
 // rows is how many the weights have, for K actions.
 func (c *Component) rows(k int) int {
-	if c.Items != nil {
+	switch {
+	case c.Joint:
+		return 1
+	case c.Items != nil:
 		return c.Items.Dim()
 	}
 	return k
@@ -282,6 +294,8 @@ func parse(b []byte) (f *File, digest string, err error) {
 // nothing.
 func (f *File) needs() (version int, what string) {
 	switch {
+	case slices.ContainsFunc(f.Components, func(c Component) bool { return c.Joint }):
+		return 7, "scores of contexts and actions together"
 	case f.Numbers != nil:
 		return 6, "actions that are numbers"
 	case f.has((*features.Layer).IsSpecial):
@@ -475,8 +489,10 @@ func (c *Component) check(k int) error {
 		return fmt.Errorf("policy file: %d nodes, want %d to %d", c.Nodes, defaultNodes, maxNodes)
 	case c.Encoder == nil:
 		return errors.New("policy file: no encoder")
+	case c.Joint && c.Items == nil:
+		return errors.New("policy file: scores of contexts and actions together, and actions have no features")
 	}
-	d := c.Encoder.Dim()
+	d := c.inputs()
 	for i := range c.Layers {
 		if err := c.Layers[i].Check(d); err != nil {
 			return fmt.Errorf("policy file: layer %d: %w", i, err)

@@ -128,6 +128,12 @@ func naiveItems(file object, x map[string]float64, offered []features.Offer) []f
 				}
 				z = append(z, own)
 			}
+			if c["joint"] == true {
+				for i, v := range naiveLayers(c["layers"].([]any), append(slices.Clone(h), z...)) {
+					s[a] += v * numbers(c["weights"].([]any)[0])[i]
+				}
+				continue
+			}
 			for j, row := range c["weights"].([]any) {
 				for i, w := range numbers(row) {
 					s[a] += h[i] * w * z[j]
@@ -210,9 +216,13 @@ func naiveFamily(kind string, s []float64) []float64 {
 // the catalogue, called by their ids, described by names or by raw values, or encoded.
 func TestItems_PlayTheSameHoweverActionsAreNamed(t *testing.T) {
 	var worst float64
-	for _, kinds := range [][]string{{policyfile.Softmax}, {policyfile.ArgMax}, {policyfile.Softmax, policyfile.ArgMax, policyfile.Softmax}} {
+	for trial, kinds := range [][]string{{policyfile.Softmax}, {policyfile.ArgMax}, {policyfile.Softmax, policyfile.ArgMax, policyfile.Softmax},
+		{policyfile.Softmax, policyfile.ArgMax, policyfile.Softmax}} {
 		for _, categories := range []int{0, 3, 100} { // 100: z(a) is sparse
-			f := shop(t, 2500, 4, categories, 7, kinds...)
+			f, version := shop(t, 2500, 4, categories, 7, kinds...), 4.
+			if trial == 3 {
+				f, version = joined(rand.New(rand.NewPCG(7, 7)), f), 7
+			}
 			b := saved(t, f)
 			var file object
 			if err := json.Unmarshal(b, &file); err != nil {
@@ -222,7 +232,7 @@ func TestItems_PlayTheSameHoweverActionsAreNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if file["version"] != 4. || p.Hash() != policy(t, f).Hash() || p.Find("item 3") != 3 || p.Find("item") != -1 {
+			if file["version"] != version || p.Hash() != policy(t, f).Hash() || p.Find("item 3") != 3 || p.Find("item") != -1 {
 				t.Errorf("version %v, item 3 is action %d", file["version"], p.Find("item 3"))
 			}
 			whole := make([]int, len(f.Actions))
@@ -567,6 +577,8 @@ func TestLoad_RefusesBadItems(t *testing.T) {
 		{`,"ones":"`, `,"ones":"CQAAAA=="},{"name":"w","ones":"`, "below 3"},
 		{`,"ones":"`, `,"ones":null,"two":"`, "two"},
 		{`"catalogue":{`, `"catalogue":null,"cat":{`, "cat"},
+		{`"weights":`, `"joint":true,"weights":`, "6 rows for 1"},
+		{`"weights":`, `"joint":1,"weights":`, "joint"},
 	} {
 		_, err := policyfile.Read(bytes.NewReader(sealed(t, b, c.from, c.to)))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -599,6 +611,16 @@ func TestLoad_RefusesBadItems(t *testing.T) {
 		made, _ := features.New(e)
 		f.Components[0].Items, _ = features.NewItems(made, it.Own)
 	})
+	plain := example(t, policyfile.Softmax, 3, 3, 1)
+	plain.Components[0].Joint = true
+	if _, err := policyfile.New(plain); err == nil || !strings.Contains(err.Error(), "together, and actions have no features") {
+		t.Error(err)
+	}
+	joint := saved(t, joined(rand.New(rand.NewPCG(1, 1)), shop(t, 3, 2, 2, 1, policyfile.Softmax)))
+	if _, err := policyfile.Read(bytes.NewReader(sealed(t, joint, `"version":7`, `"version":6`))); err == nil ||
+		!strings.Contains(err.Error(), "together, which version 6 does not know") {
+		t.Error(err)
+	}
 	// A plain file is of the version that older readers know.
 	if b := saved(t, example(t, policyfile.Softmax, 3, 3, 1)); !bytes.Contains(b, []byte(`"version":3`)) {
 		t.Errorf("%.60s", b)

@@ -307,11 +307,31 @@ func convolved(r *rand.Rand, f *policyfile.File) *policyfile.File {
 	return f
 }
 
+// joined makes the scores of every other component of a shop, from the first on, those of contexts and items together.
+func joined(r *rand.Rand, f *policyfile.File) *policyfile.File {
+	all := f.Components
+	for i := range all {
+		c := &all[i]
+		if i%2 > 0 {
+			continue
+		}
+		one := *c
+		one.Joint, one.Weights = true, policyfile.Matrix{nil}
+		f.Components = []policyfile.Component{one}
+		*c = forested(r, f).Components[0]
+	}
+	f.Components = all
+	return f
+}
+
 // forested puts pieces, products and branches, one of them with trees, before the weights of a file's components.
 func forested(r *rand.Rand, f *policyfile.File) *policyfile.File {
 	for i := range f.Components {
 		c := &f.Components[i]
 		in := c.Encoder.Dim()
+		if c.Joint {
+			in += c.Items.Dim()
+		}
 		pieces := &features.Pieces{In: in, Features: []int32{2, 0}, Knots: [][]float64{{-1, 0, .25}, {-.5, .5}}}
 		if i%2 > 0 {
 			pieces.Keep = []int32{1, 2, 4}[:3*(i%4)/3]

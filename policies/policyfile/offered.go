@@ -410,6 +410,52 @@ func (o *Offered) scores(dst, g, x []float64, c int) {
 	}
 }
 
+// joint writes s_a of component at, whose layers are of φ(x), in s.x, and z(a) together, to z.
+func (q *part) joint(z []float64, at int, o *Offered, s *scratch) {
+	d, n := q.Encoder.Dim(), q.Items.Encoder.Dim()
+	x, h := s.x[:q.inputs()], s.h[:q.Dim()]
+	for i := range z {
+		of := x[d:]
+		clear(of)
+		a, own := int32(i), int32(-1)
+		if o != nil {
+			a, own = o.at[i], o.own[at][i]
+		}
+		if a >= 0 {
+			if own = -1; q.z.own != nil {
+				own = q.z.own[a]
+			}
+			q.z.row(of, int(a))
+		} else {
+			for j, v := range o.z[at][i*n:][:n] {
+				of[j] = float64(v)
+			}
+		}
+		if own >= 0 {
+			of[own] = 1
+		}
+		q.net.Apply(h, x, s.net)
+		z[i] = features.Dot(h, q.mu)
+	}
+}
+
+// row writes what the encoder gives of an action to dst, which is 0.
+func (e *encoded) row(dst []float64, a int) {
+	for i := range e.runs {
+		r := &e.runs[i]
+		if r.rows != nil {
+			row := r.rows[r.place(a):]
+			for j := r.from; j < r.to; j++ {
+				dst[j] = float64(row[simd.Abreast*(j-r.from)])
+			}
+			continue
+		}
+		for at := r.first[a]; at < r.first[a+1]; at++ {
+			dst[r.at[at]] = float64(r.some[at])
+		}
+	}
+}
+
 // name is the a-th action of those offered.
 func (p *Policy) name(o *Offered, a int) string {
 	if o != nil {

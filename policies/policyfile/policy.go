@@ -51,7 +51,7 @@ type part struct {
 
 // scratch is what one choice needs.
 type scratch struct {
-	raw, x, h, net, g, z, pi, sum []float64
+	raw, x, h, net, g, z, pi, sum []float64 // x: features, and of joint scores those of an action behind them
 	offered                       *Offered
 }
 
@@ -87,7 +87,7 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 				q.itemPlace = append(q.itemPlace, p.items.Feature(name))
 			}
 		}
-		wide, deep, net = max(wide, c.Encoder.Dim()), max(deep, c.Dim()), max(net, q.net.Scratch())
+		wide, deep, net = max(wide, c.inputs()), max(deep, c.Dim()), max(net, q.net.Scratch())
 		p.parts = append(p.parts, q)
 	}
 	p.pool = &sync.Pool{New: func() any {
@@ -314,11 +314,13 @@ func (q *part) scores(z, values []float64, at int, o *Offered, s *scratch) error
 	if err := q.Encoder.Finish(x); err != nil {
 		return err
 	}
-	if len(q.Layers) > 0 {
+	if len(q.Layers) > 0 && !q.Joint {
 		q.net.Apply(h, x, s.net)
 		x = h
 	}
 	switch {
+	case q.Joint:
+		q.joint(z, at, o, s)
 	case q.Items == nil:
 		features.Dots(z, q.mu[:len(z)*len(x)], x)
 	default:

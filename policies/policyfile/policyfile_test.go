@@ -399,7 +399,7 @@ func TestRead_RefusesDamagedAndImpossibleFiles(t *testing.T) {
 		{[]byte("{}"), `format is ""`},
 		{[]byte("[1]"), "no policy file"},
 		{bytes.Replace(g, []byte("1.5"), []byte("1.6"), 1), "altered"},
-		{bytes.Replace(g, []byte(`"version":3`), []byte(`"version":7`), 1), "version 7, and versions 1 to 6"},
+		{bytes.Replace(g, []byte(`"version":3`), []byte(`"version":8`), 1), "version 8, and versions 1 to 7"},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"mixedlogit"`), "draws alone"},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"forest"`), `kind "forest"`},
 		{sealed(t, g, `"kind":"gaussian"`, `"kind":"gaussian","colour":1`), "colour"},

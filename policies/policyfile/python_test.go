@@ -198,10 +198,14 @@ func TestPython_GivesThePropensitiesOfGo(t *testing.T) {
 			cases = append(cases, newCase(t, dir, fmt.Sprintf("gaussian of %d actions in two kinds, σ = %v", k, sigma), saved(t, f), contexts, nil))
 		}
 	}
-	for _, kinds := range [][]string{{policyfile.Softmax}, {policyfile.ArgMax}, {policyfile.Softmax, policyfile.ArgMax, policyfile.Softmax}} {
+	for trial, kinds := range [][]string{{policyfile.Softmax}, {policyfile.ArgMax}, {policyfile.Softmax, policyfile.ArgMax, policyfile.Softmax},
+		{policyfile.Softmax, policyfile.ArgMax, policyfile.Softmax}} {
 		for _, categories := range []int{0, 3, 100} {
 			f := shop(t, 400, 4, categories, 7, kinds...)
 			what := fmt.Sprintf("%v among items of %d categories", kinds, categories)
+			if trial == 3 {
+				f, what = joined(r, f), what+", joint"
+			}
 			cases = append(cases, newCase(t, dir, what, saved(t, f), pyContexts(r, 6), nil))
 			contexts := pyContexts(r, 6)
 			var described, ids [][]map[string]any
@@ -382,6 +386,7 @@ func TestPython_RefusesExactlyTheFilesThatGoRefuses(t *testing.T) {
 		"images": saved(t, convolved(r, layered(t, r, []string{policyfile.Softmax}, features.ReLU))),
 		"trees":  saved(t, forested(r, layered(t, r, []string{policyfile.Softmax}, features.ReLU))),
 		"items":  saved(t, shop(t, 3, 2, 2, 1, policyfile.Softmax)),
+		"joint":  saved(t, joined(r, shop(t, 3, 3, 2, 1, policyfile.Softmax))),
 	}
 	first, err := os.ReadFile("testdata/version1.json")
 	if err != nil {

@@ -103,8 +103,8 @@ def _parse(data):
     if not isinstance(h, dict) or h.get("format") != "opl policy":
         raise Error('no policy file: its format is not "opl policy"')
     version = h.get("version")
-    if type(version) is not int or not 1 <= version <= 6:
-        raise Error("the policy file has version %s, and versions 1 to 6 can be read" % _shown(version))
+    if type(version) is not int or not 1 <= version <= 7:
+        raise Error("the policy file has version %s, and versions 1 to 7 can be read" % _shown(version))
     digest = h.get("digest")
     if not isinstance(digest, str) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise Error("policy file: the digest %s is not 64 hexadecimal digits" % _shown(digest))
@@ -486,16 +486,21 @@ class _Layer:
 class _Component:
     def __init__(self, o, k, at):
         what = "component %d" % at
-        _fields(o, "policy file: " + what, "weight kind sigma encoder weights taught chosen", "nodes layers items prior")
+        _fields(o, "policy file: " + what, "weight kind sigma encoder weights taught chosen", "nodes layers items joint prior")
         self.weight, self.kind, self.sigma = _number(o["weight"], what + ": weight"), o["kind"], _number(o["sigma"], what + ": sigma")
         self.nodes = _whole(_optional(o, "nodes", 0), what + ": nodes", 0, 4096)
         self.encoder, self.items = _Encoder(o["encoder"], what + ": encoder"), None
-        self.layers, d = _layers(_optional(o, "layers", []), self.encoder.dim, what)
+        self.joint, d = _optional(o, "joint", False), self.encoder.dim
         if o.get("items") is not None:
             _fields(o["items"], "policy file: %s: items" % what, "encoder own")
             self.items, own = _Encoder(o["items"]["encoder"], what + ": items"), _names(o["items"]["own"], what + ": own")
             self.own = {name: self.items.dim + j for j, name in enumerate(own)}
             k = self.items.dim + len(own)
+        if self.joint not in (True, False) or self.joint and self.items is None:
+            raise Error("policy file: %s: joint is %s, want true or false, and true where actions have features" % (what, _shown(self.joint)))
+        if self.joint:
+            d, k = d + k, 1
+        self.layers, d = _layers(_optional(o, "layers", []), d, what)
         gaussian = self.kind == "gaussian"
         if not 0 < self.weight <= 1:
             raise Error("policy file: %s has the weight %s, want one in (0, 1]" % (what, self.weight))
@@ -508,9 +513,22 @@ class _Component:
 
     def features(self, raw, place):
         x = self.encoder(raw[place])
-        for l in self.layers:
+        for l in () if self.joint else self.layers:
             x = l(x)
         return x
+
+    def scores(self, x, z, k):
+        """s_a [k, n] of φ(x) [d, n] and actions as Policy._describe has them, which layers read together."""
+        (d, n), (features, at, own) = x.shape, z
+        h = np.zeros((d + self.items.dim + len(self.own), k, n))
+        h[:d] = x[:, None]
+        for j, (some, v) in enumerate(features):
+            h[d + j, some] = v[:, None]
+        h[d + own, at] = 1
+        h = h.reshape(len(h), k * n)
+        for l in self.layers:
+            h = l(h)
+        return _dot(self.mu, h).reshape(k, n)
 
     def family(self, s, x):
         """π [K, n] of scores s [K, n]."""
@@ -799,6 +817,8 @@ class Policy:
             raise Error("policy file: layers of images, or actions with features, which version %d does not know" % file["version"])
         if file["version"] < 5 and any(isinstance(l, tuple(_KINDS.values())) for c in self._parts for l in c.layers):
             raise Error("policy file: layers of trees, pieces, products or branches, which version %d does not know" % file["version"])
+        if file["version"] < 7 and any(c.joint for c in self._parts):
+            raise Error("policy file: scores of contexts and actions together, which version %d does not know" % file["version"])
         self.edges, self.atoms = None, None  # of the numbers that actions stand for; None: actions are names
         if file.get("numbers") is not None:
             _fields(file["numbers"], "policy file: numbers", "edges", "atoms window")
@@ -994,7 +1014,7 @@ class Policy:
             described = self._all
         z, k = described if self.has_items else (None, len(self.actions))
         n, pi = raw.shape[1], np.empty((raw.shape[1], k))
-        wide = max([k, len(raw)] + [len(c.mu) for c in self._parts] + [c.encoder.dim for c in self._parts] + [l.wide for c in self._parts for l in c.layers])
+        wide = max([k, len(raw)] + [len(c.mu) for c in self._parts] + [c.encoder.dim for c in self._parts] + [k * (c.encoder.dim + c.items.dim) for c in self._parts if c.joint] + [l.wide for c in self._parts for l in c.layers])
         block = max(1, (1 << 20) // wide)
         for at in range(0, n, block):
             with np.errstate(all="ignore"):
@@ -1008,8 +1028,11 @@ class Policy:
         total = np.zeros((k, raw.shape[1]))
         for i, c in enumerate(self._parts):
             x = c.features(raw if c.encoder.impute else np.nan_to_num(raw, posinf=math.inf, neginf=-math.inf), self._names.at[c.encoder])
-            s = _dot(c.mu, x)
-            if c.items is not None:
+            if c.joint:
+                s = c.scores(x, z[i], k)
+            else:
+                s = _dot(c.mu, x)
+            if c.items is not None and not c.joint:
                 g, s = s, np.zeros_like(total)
                 features, at, own = z[i]
                 for j, (some, v) in enumerate(features):

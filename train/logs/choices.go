@@ -1,6 +1,10 @@
 package logs
 
-import "fmt"
+import (
+	"fmt"
+
+	"opl/policies/features"
+)
 
 // Choices are the actions of a log whose rows do not all offer the same ones, or whose
 // actions have features. An option is an action in a row that offers it.
@@ -19,7 +23,26 @@ type Choices struct {
 	Z     Contexts
 	Items []int32
 
-	items *items // that the vectors are of; nil: they have no names
+	items *items         // that the vectors are of; nil: they have no names
+	joint *features.Net // see Jointly; nil: scores are φ(x)ᵀθᵀz(a)
+}
+
+// Jointly returns the log with scores h(x, a)ᵀθ, θ [m], of what layers make of φ(x) and, behind it, z(a). Contexts and
+// items must be encoded. Layers of another width are an error.
+func (l *Log) Jointly(layers []features.Layer) (*Log, error) {
+	if l.Choices == nil || l.Choices.Z == nil || l.X == nil {
+		return nil, errUnnamed
+	}
+	in := l.Dim() + l.Choices.Z.Dim()
+	for i := range layers {
+		if err := layers[i].Check(in); err != nil {
+			return nil, fmt.Errorf("layer %d of contexts and actions: %w", i, err)
+		}
+		in = layers[i].Out()
+	}
+	out, c := *l, *l.Choices
+	out.Choices, c.joint = &c, features.NewNet(layers)
+	return &out, nil
 }
 
 // Sets reports that rows offer sets of actions of their own, and not all K.

@@ -43,8 +43,8 @@ func (l *Log) ScoreRows(rows []int, theta []float64, use func(i int, scores []fl
 }
 
 // Scorers returns a function that makes scorers of rows by θ, which share what does not change. A scorer returns
-// the scores of what a row offers, φ(x)ᵀθ_a with θ [K×d], or φ(x)ᵀθᵀz(a) with θ [p×d] where actions have
-// vectors. They are valid until its next call, and equal to those of a policy file to the bit. One goroutine may use a
+// the scores of what a row offers, φ(x)ᵀθ_a with θ [K×d], φ(x)ᵀθᵀz(a) with θ [p×d] where actions have
+// vectors, or those of [Log.Jointly]. They are valid until its next call, and equal to those of a policy file to the bit. One goroutine may use a
 // scorer.
 func (l *Log) Scorers(theta []float64) func() func(i int) []float64 {
 	var columns []float64
@@ -66,6 +66,7 @@ type scorer struct {
 	panels      []float32 // of a catalogue: z(a) of all actions, for simd.Products; nil: not held, or not of 32 bits
 	all         []float64 // their scores
 	own         []int32   // which of them have rows of their own
+	pair, h     []float64 // of joint scores φ(x) and z(a), and what layers make of them
 }
 
 // transposed is θ [K×d] by columns, with zeros up to a multiple of four.
@@ -92,6 +93,11 @@ func newScorer(theta, columns []float64, log *Log) *scorer {
 	}
 	s.items, s.shared = parts, make([]float64, parts.Values.Dim())
 	s.z = make([]float64, 4*len(s.shared))
+	if net := log.Choices.joint; net != nil {
+		s.pair, s.h, s.z = make([]float64, log.Dim()+parts.Width), make([]float64, len(theta)), make([]float64, net.Scratch())
+		s.phi = s.pair[:log.Dim()]
+		return s
+	}
 	if !log.Sets() {
 		s.hold()
 	}
@@ -140,8 +146,17 @@ func (s *scorer) of(i int) []float64 {
 		simd.AddRowsTimes(all, s.columns, s.phi)
 		return all[:k]
 	}
-	features.Dots(s.shared, s.theta, s.phi)
 	scores := s.scores[:s.log.Options(i)]
+	if s.pair != nil {
+		for j := range scores {
+			_, item := s.log.Option(i, j)
+			s.items.Row64(item, s.pair[len(s.phi):])
+			s.log.Choices.joint.Apply(s.h, s.pair, s.z)
+			scores[j] = features.Dot(s.h, s.theta)
+		}
+		return scores
+	}
+	features.Dots(s.shared, s.theta, s.phi)
 	if s.shared == nil {
 		for j := range scores {
 			a, _ := s.log.Option(i, j)

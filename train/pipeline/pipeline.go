@@ -258,20 +258,28 @@ func (l *learning) startFrom(f *policyfile.Policy) error {
 	}
 	for _, c := range f.File().Components {
 		if l.start = append(l.start, train.Component{Weight: c.Weight, Theta: slices.Concat(c.Weights...),
-			In: train.Layered(c.Layers)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder,
+			In: representation(c)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder,
 			last.Encoder) || !reflect.DeepEqual(c.Items, last.Items) {
 			l.start = nil // the last alone
 			break
 		}
 	}
 	if l.start == nil {
-		l.start = []train.Component{{Weight: 1, Theta: slices.Concat(last.Weights...), In: train.Layered(last.Layers)}}
+		l.start = []train.Component{{Weight: 1, Theta: slices.Concat(last.Weights...), In: representation(last)}}
 	}
 	if l.layers = last.Layers; !l.objective.Recipe || l.layers == nil {
 		l.prior.Mean = slices.Concat(last.Weights...)
 	}
 	l.out.Training.Prior = f.Hash()
 	return nil
+}
+
+// representation is what a component's layers make.
+func representation(c policyfile.Component) *train.Representation {
+	if c.Joint {
+		return train.Jointly(c.Layers)
+	}
+	return train.Layered(c.Layers)
 }
 
 // fitEncoder fits the encoder on the rows that teach, or if nothing is certified on all.
@@ -399,6 +407,19 @@ const mostActions, mostCoefficients, mostRuled = 10_000, 1 << 20, 100
 // listed reports that the log has a list of actions that is short enough for models of each.
 func (l *learning) listed() bool { return l.log.Choices == nil && l.log.K() <= mostActions }
 
+// mostOffered is of how many actions with features the scores are joint, each by a pass through layers, and mostPaired
+// how many products of their features, with each other and with those of contexts, there are then.
+const mostOffered, mostPaired = 256, 2000
+
+// paired reports that actions have features, few enough for models of contexts and actions together.
+func (l *learning) paired() bool {
+	if l.items == nil || l.encoded.MostOptions() > mostOffered {
+		return false
+	}
+	p := l.items.Dim()
+	return p*l.encoded.Dim()+p*(p+1)/2 <= mostPaired
+}
+
 // recipe learns by [train.Recipe], whose mixture it certifies.
 func (l *learning) recipe(ctx context.Context) error {
 	t, c := &l.out.Training, l.config
@@ -415,8 +436,8 @@ func (l *learning) recipe(ctx context.Context) error {
 	if ruled {
 		r.Rules, r.Simple = &train.Rules{Depth: l.o.Depth, Encoder: l.encoder, Threads: c.Threads}, l.o.Simple
 	}
-	if l.narrow() {
-		r.Direct = &train.Direct{Encoder: l.encoder, Threads: c.Threads}
+	if l.narrow() || l.paired() {
+		r.Direct = &train.Direct{Encoder: l.encoder, Items: l.items, Threads: c.Threads}
 		if l.o.Settings.Representation == "" {
 			r.Direct.Layers = leastLayered
 			if l.encoded.Dim() > mostColumns { // layers of them won by the chance of the choice
@@ -675,8 +696,14 @@ func (l *learning) makeFile() (err error) {
 				len(p.Components) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
 		}
 		for _, s := range p.Components {
+			rows := q.Actions
+			if s.In.Joint() {
+				rows = 1
+			} else if l.items != nil {
+				rows = l.items.Dim()
+			}
 			c := policyfile.Component{Weight: mixture.Weights[k] * s.Weight, Kind: t.Policy, Sigma: q.Sigma,
-				Encoder: l.encoder, Items: l.items, Weights: matrix(s.Theta, q.Actions)}
+				Encoder: l.encoder, Items: l.items, Joint: s.In.Joint(), Weights: matrix(s.Theta, rows)}
 			if c.Layers, err = s.In.Layers(); err != nil {
 				return err
 			}

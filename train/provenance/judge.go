@@ -581,8 +581,13 @@ func through(c *policyfile.Component, log *logs.Log, rows []int, lazily bool) (*
 	if err == nil && c.Items != nil {
 		log, err = log.EncodeItems(c.Items)
 	}
-	if err != nil || len(c.Layers) == 0 {
-		return log, err
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Joint:
+		return log.Jointly(c.Layers)
+	case len(c.Layers) == 0:
+		return log, nil
 	}
 	return log.View(rows, func(x logs.Contexts) (logs.Contexts,
 		error) {
