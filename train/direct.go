@@ -79,6 +79,7 @@ type tuning struct {
 type table struct {
 	x       regress.Matrix // φ(x), and where actions have features z(a) behind it, of one output
 	context int            // features of φ(x) before z(a); 0: actions have none
+	own     int            // the first that tells an action by its name; 0: none does
 	coded   *coded         // φ(x) of a wide table, of which x has the width alone
 	rows    []int          // of the log
 	action  []int32
@@ -109,6 +110,7 @@ const (
 	mostStrata    = 700     // beyond which folds have them, too: scales of so many pairs fit what is held out
 	scaledAgain   = 2       // updates of them
 	mostProducts  = 2100
+	mostNamed     = 1000 // products of actions' names with contexts
 	knots         = 20  // of a number, at most, in pieces
 	leastCodes    = 9   // values of a number that may be a code; pieces tell fewer apart
 	mostCodes     = 60  // of them, each of ten rows on average
@@ -295,7 +297,7 @@ func (d *Direct) pair(t *table, log *logs.Log) {
 		for j := range own {
 			own[j] = int32(n + j)
 		}
-		of = append(of, own)
+		of, t.own = append(of, own), t.context+n
 	}
 	for _, group := range of {
 		for j := range group {
@@ -896,10 +898,17 @@ func products(t *table, rows []int) ([]features.Layer, []int) {
 	return append(layers, features.Layer{Products: p}), strata
 }
 
-// pairs gives the squares of numbers and the pairs of features that are not of one category, with their strata. Of two
-// features of the context an action's score needs no product.
+// pairs gives the squares of numbers and the pairs of features that are not of one category, with their strata. An
+// action's score needs no product of two features of the context. Its name, which tells its features, has products with
+// the context alone, if they are not many.
 func (t *table) pairs(give func(j, i int32, of, with int)) {
 	strata := t.strata()
+	needed := func(j, i int32) bool {
+		if t.own == 0 || int(i) < t.own {
+			return int(i) >= t.context
+		}
+		return int(j) < t.context && t.context*(t.x.Width-t.own) <= mostNamed
+	}
 	for i := range int32(t.x.Width) {
 		if slices.Contains(t.constant, i) {
 			continue
@@ -908,7 +917,7 @@ func (t *table) pairs(give func(j, i int32, of, with int)) {
 			give(i, i, strata[i], strata[i])
 		}
 		for j := range i {
-			if int(i) >= t.context && strata[i] != strata[j] && !slices.Contains(t.constant, j) {
+			if needed(j, i) && strata[i] != strata[j] && !slices.Contains(t.constant, j) {
 				give(j, i, min(strata[i], strata[j]), max(strata[i], strata[j]))
 			}
 		}

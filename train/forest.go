@@ -18,9 +18,15 @@ const fewBins = 1 << 14
 func trees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
 	o := t.boosting(rows)
 	if t.context > 0 { // features of an action meet those of the context
-		o.Depth, o.Leaves = 6, 24
+		o.Depth, o.Leaves = 8, 32
 	}
 	x, action, y := t.of(t.grown(rows, 1))
+	if t.own > 0 { // an action's name says nothing of others
+		for i := range y {
+			clear(x.Data[i*x.Width+t.own : (i+1)*x.Width])
+		}
+		o.Groups = o.Groups[:len(o.Groups)-1]
+	}
 	got, err := regress.BoostByAction(ctx, x, action, t.k, y, o)
 	if err != nil {
 		return nil, err

@@ -409,15 +409,15 @@ func (l *learning) listed() bool { return l.log.Choices == nil && l.log.K() <= m
 
 // mostOffered is of how many actions with features the scores are joint, each by a pass through layers, and mostPaired
 // how many products of their features, with each other and with those of contexts, there are then.
-const mostOffered, mostPaired = 256, 2000
+const mostOffered, mostPaired = 256, 1000
 
 // paired reports that actions have features, few enough for models of contexts and actions together.
 func (l *learning) paired() bool {
 	if l.items == nil || l.encoded.MostOptions() > mostOffered {
 		return false
 	}
-	p := l.items.Dim()
-	return p*l.encoded.Dim()+p*(p+1)/2 <= mostPaired
+	d, p := l.encoded.Dim(), l.items.Encoder.Dim()
+	return p*d+p*(p+1)/2 <= mostPaired && d+l.items.Dim() <= mostColumns
 }
 
 // recipe learns by [train.Recipe], whose mixture it certifies.
