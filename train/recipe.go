@@ -435,7 +435,7 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	}
 	if r.Start != nil {
 		start := func(string, []int, bool) ([]Component, error) { return r.Start, nil }
-		all = append(all, candidate{name: "start", late: log.Choices != nil, learn: start})
+		all = append(all, candidate{name: "start", late: log.Choices != nil && r.Direct == nil, learn: start})
 	}
 	return all
 }
@@ -651,7 +651,7 @@ func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config,
 	switch {
 	case log.Choices != nil && log.LoggedOnly(): // no bound can use them
 		return nil, nil
-	case r.Direct != nil && by.model == logisticModel:
+	case r.Direct != nil && by.model == logisticModel, s.In.Joint(): // scores of pairs are logits of rewards
 		return []RewardModel{{logisticModel, s.Theta}}, nil
 	}
 	softmax, values := s.Theta, s.Theta

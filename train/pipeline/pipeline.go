@@ -244,6 +244,10 @@ func (l *learning) warn(format string, args ...any) {
 // most rows taught.
 func (l *learning) startFrom(f *policyfile.Policy) error {
 	last := f.File().Components[len(f.File().Components)-1]
+	if last.Joint && !l.objective.Recipe {
+		return fmt.Errorf("the prior's scores are of contexts and actions together, and %s learns W of actions' features: "+
+			"take the certified recipe, or no prior", l.o.Objective)
+	}
 	l.encoder, l.items = last.Encoder, last.Items
 	known, err := l.log.Known(l.encoder)
 	if err != nil {
