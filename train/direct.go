@@ -21,7 +21,8 @@ import (
 //
 //	r̂(x, a) = σ(Σ_m w_m s_ma(x)),   w_m ≥ 0,
 //
-// a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest.
+// a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest. Where
+// actions have features a row is x and z(a) together, of one score: s_m(x, z(a)), see [Jointly].
 // Folds choose the weights w_m by the log-loss of rows that taught no score. Actions that are numbers have curves,
 // cliffs and trees of all actions alone, which know what is next to what. Exclusive scores, of exactly one right action
 // in each context, are used where the rewards of all actions seem to sum to 1 and held-out rows speak for them. Where
@@ -111,14 +112,14 @@ const (
 	scaledAgain   = 2       // updates of them
 	mostProducts  = 2100
 	mostNamed     = 1000 // products of actions' names with contexts
-	knots         = 20  // of a number, at most, in pieces
-	leastCodes    = 9   // values of a number that may be a code; pieces tell fewer apart
-	mostCodes     = 60  // of them, each of ten rows on average
-	mostTimes     = 200 // of a number such as the hour of the week, where numbers of fewer leave room
-	mostIndicated = 256 // of all values of such numbers
+	knots         = 20   // of a number, at most, in pieces
+	leastCodes    = 9    // values of a number that may be a code; pieces tell fewer apart
+	mostCodes     = 60   // of them, each of ten rows on average
+	mostTimes     = 200  // of a number such as the hour of the week, where numbers of fewer leave room
+	mostIndicated = 256  // of all values of such numbers
 )
 
-// Learn learns from some rows of a log with contexts and a fixed list of actions.
+// Learn learns from some rows of a log with contexts and a fixed list of actions, or actions that are encoded.
 func (d *Direct) Learn(ctx context.Context, log *logs.Log, rows []int) (Component, error) {
 	t := d.coded(log, rows)
 	if t == nil {
@@ -184,9 +185,19 @@ func (d *Direct) component(t *table, chains [][]features.Layer) Component {
 		layers, theta = append(slices.Clip(layers), t.sales.link(theta)...), identity(t.k)
 	}
 	if t.context > 0 {
-		return Component{1, theta, Jointly(layers)}
+		return Component{1, theta, Jointly(append([]features.Layer{{Clip: t.seen()}}, layers...))}
 	}
 	return Component{1, theta, Layered(layers)}
+}
+
+// seen are the ranges of the features: an action that is unlike all that were tried counts as the last one that was.
+func (t *table) seen() *features.Clip {
+	n := t.x.Width
+	c := &features.Clip{Low: slices.Clone(t.x.Data[:n]), High: slices.Clone(t.x.Data[:n])}
+	for i, v := range t.x.Data {
+		c.Low[i%n], c.High[i%n] = min(c.Low[i%n], v), max(c.High[i%n], v)
+	}
+	return c
 }
 
 // each works on the kinds that are in use, several at a time, and names the kind in an error.

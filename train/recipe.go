@@ -245,7 +245,8 @@ func choose(ctx context.Context, log *logs.Log, rows, tried []int, all []candida
 	}
 	if len(all) == 0 {
 		return nil, best, errors.New("train: none of the learners named fits this log: those of tables take at most " +
-			"512 columns, and a fixed list of at most 10,000 actions without features of theirs, 2²⁰ coefficients in all")
+			"512 columns, and a fixed list of at most 10,000 actions, 2²⁰ coefficients in all, or at most 256 offered at " +
+			"once, whose features have 1000 products with each other and those of contexts")
 	}
 	if len(all) == 1 { // nothing to choose
 		of, err = all[0].learn(learnsPrior, rows, false)
@@ -376,8 +377,8 @@ func argmaxOf(log *logs.Log) (p policies.ArgMax) {
 const likelihoodPenalty = 1e-7
 
 // candidates are the learners that are compared. Of a table ([Recipe.Direct]) the models of the reward come first, and
-// the others must win over them by more than chance; where actions have features, the logistic model of the reward
-// comes first. Elsewhere all compete, but for layers, which must win by more than chance. The policy that plays now is
+// the others must win over them by more than chance; where actions have too many features for them, the logistic model
+// of the reward comes first. Elsewhere all compete, but for layers, which must win by more than chance. The policy that plays now is
 // always a candidate, if it is known. c becomes the settings that the learners have in common.
 func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all []candidate) {
 	var layered []candidate

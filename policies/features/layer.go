@@ -41,6 +41,7 @@ type Layer struct {
 	Trees      *Forest     `json:"trees,omitempty"`    // features by trees
 	Pieces     *Pieces     `json:"pieces,omitempty"`   // features by pieces of single numbers
 	Products   *Products   `json:"products,omitempty"` // products of pairs of features
+	Clip       *Clip       `json:"clip,omitempty"`     // features within ranges
 	Branches   *Branches   `json:"branches,omitempty"` // several chains side by side
 }
 
@@ -60,13 +61,15 @@ func (l *Layer) special() special {
 		return l.Pieces
 	case l.Products != nil:
 		return l.Products
+	case l.Clip != nil:
+		return l.Clip
 	case l.Branches != nil:
 		return l.Branches
 	}
 	return nil
 }
 
-// IsSpecial reports that the layer is of trees, pieces, products or branches.
+// IsSpecial reports that the layer is of trees, pieces, products, clip or branches.
 func (l *Layer) IsSpecial() bool { return l.special() != nil }
 
 // MarshalJSON writes the fields of the layer's kind alone.
@@ -79,8 +82,9 @@ func (l Layer) MarshalJSON() ([]byte, error) {
 		Trees    *Forest   `json:"trees,omitempty"`
 		Pieces   *Pieces   `json:"pieces,omitempty"`
 		Products *Products `json:"products,omitempty"`
+		Clip     *Clip     `json:"clip,omitempty"`
 		Branches *Branches `json:"branches,omitempty"`
-	}{l.Trees, l.Pieces, l.Products, l.Branches})
+	}{l.Trees, l.Pieces, l.Products, l.Clip, l.Branches})
 }
 
 // UnmarshalJSON reads a layer. A field that it does not know and null among its numbers are errors.
@@ -93,6 +97,7 @@ func (l *Layer) UnmarshalJSON(b []byte) error {
 		Trees      *Forest         `json:"trees"`
 		Pieces     *Pieces         `json:"pieces"`
 		Products   *Products       `json:"products"`
+		Clip       *Clip           `json:"clip"`
 		Branches   *Branches       `json:"branches"`
 	}
 	if nested(b) > mostNested {
@@ -103,9 +108,9 @@ func (l *Layer) UnmarshalJSON(b []byte) error {
 	if err := dec.Decode(&p); err != nil {
 		return err
 	}
-	*l = Layer{Image: p.Image, Trees: p.Trees, Pieces: p.Pieces, Products: p.Products, Branches: p.Branches}
+	*l = Layer{Image: p.Image, Trees: p.Trees, Pieces: p.Pieces, Products: p.Products, Clip: p.Clip, Branches: p.Branches}
 	if l.IsSpecial() && (bytes.Contains(b, []byte("null")) || p.Activation != nil) {
-		return fmt.Errorf("features: null, or an activation, in a layer of trees, pieces, products or branches")
+		return fmt.Errorf("features: null, or an activation, in a layer of trees, pieces, products, clip or branches")
 	}
 	if p.Activation != nil {
 		l.Activation = *p.Activation
@@ -178,6 +183,8 @@ func (l *Layer) Check(in int) error {
 			alone.Pieces = l.Pieces
 		case l.Products != nil:
 			alone.Products = l.Products
+		case l.Clip != nil:
+			alone.Clip = l.Clip
 		default:
 			alone.Branches = l.Branches
 		}

@@ -121,3 +121,33 @@ func (p *Products) apply(h, x, _ []float64) {
 		h[at+i] = x[pair[0]] * x[pair[1]]
 	}
 }
+
+// Clip gives min(high_j, max(low_j, x_j)): what layers behind it make of features beyond what they were learned from is
+// what they make of the last that was.
+type Clip struct {
+	Low  []float64 `json:"low"`
+	High []float64 `json:"high"` // not below low
+}
+
+func (c *Clip) out() int { return len(c.Low) }
+
+func (c *Clip) check(in int) error {
+	if len(c.Low) != in || len(c.High) != in {
+		return fmt.Errorf("clip of %d and %d numbers for %d features", len(c.Low), len(c.High), in)
+	}
+	for j, low := range c.Low {
+		if high := c.High[j]; !(low <= high) || low-low != 0 || high-high != 0 {
+			return fmt.Errorf("clip: feature %d from %v to %v", j, low, high)
+		}
+	}
+	return nil
+}
+
+func (c *Clip) stage() stage { return c }
+func (c *Clip) scratch() int { return 0 }
+
+func (c *Clip) apply(h, x, _ []float64) {
+	for j, low := range c.Low {
+		h[j] = min(max(x[j], low), c.High[j])
+	}
+}

@@ -11,7 +11,7 @@
 //
 //	format       "opl policy"
 //	version      3; 4 where a layer has an image or actions have features; 5 where a layer is of trees, pieces,
-//	             products or branches; 6 where actions are numbers; 7 where scores are joint; files of version 2, whose layers have no
+//	             products or branches; 6 where actions are numbers; 7 where scores are joint or a layer clips; files of version 2, whose layers have no
 //	             activation but relu, and of version 1, of one component, are read
 //	digest       64 hexadecimal digits, 0 to f: replace them in the bytes of the file by 64
 //	             zeros, and they are the SHA-256 of the whole. It is the name of the
@@ -116,6 +116,8 @@
 //	  knots        of each, at least 2
 //	products     x, and then x_i·x_j of each pair. See [features.Products]
 //	  pairs        [i, j]
+//	clip         min(high_j, max(low_j, x_j)). See [features.Clip]
+//	  low, high    of each feature
 //	branches     what several chains of layers make of x, one after the other. See [features.Branches]
 //	  chains       layers of each chain; a chain without layers gives x
 //

@@ -618,7 +618,7 @@ func TestLoad_RefusesBadItems(t *testing.T) {
 	}
 	joint := saved(t, joined(rand.New(rand.NewPCG(1, 1)), shop(t, 3, 2, 2, 1, policyfile.Softmax)))
 	if _, err := policyfile.Read(bytes.NewReader(sealed(t, joint, `"version":7`, `"version":6`))); err == nil ||
-		!strings.Contains(err.Error(), "together, which version 6 does not know") {
+		!strings.Contains(err.Error(), "together, or a layer clip, which version 6 does not know") {
 		t.Error(err)
 	}
 	// A plain file is of the version that older readers know.

@@ -134,6 +134,12 @@ func naiveLayers(layers []any, x []float64) []float64 {
 			}
 			x = h
 			continue
+		} else if clip, ok := l["clip"]; ok {
+			for j, low := range numbers(clip.(object)["low"]) {
+				h = append(h, math.Min(numbers(clip.(object)["high"])[j], math.Max(low, x[j])))
+			}
+			x = h
+			continue
 		} else if branches, ok := l["branches"]; ok {
 			for _, chain := range branches.(object)["chains"].([]any) {
 				h = append(h, naiveLayers(chain.([]any), x)...)
@@ -319,6 +325,12 @@ func joined(r *rand.Rand, f *policyfile.File) *policyfile.File {
 		one.Joint, one.Weights = true, policyfile.Matrix{nil}
 		f.Components = []policyfile.Component{one}
 		*c = forested(r, f).Components[0]
+		clip := &features.Clip{}
+		for range c.Encoder.Dim() + c.Items.Dim() {
+			low := r.NormFloat64() - 1
+			clip.Low, clip.High = append(clip.Low, low), append(clip.High, low+2*r.Float64())
+		}
+		c.Layers = append([]features.Layer{{Clip: clip}}, c.Layers...)
 	}
 	f.Components = all
 	return f

@@ -396,6 +396,22 @@ class _Products:
         return np.concatenate([x, x[self.pairs[:, 0]] * x[self.pairs[:, 1]]])
 
 
+class _Clip:
+    """Features within ranges."""
+
+    patches = None
+
+    def __init__(self, o, d, what):
+        _fields(o, "policy file: " + what, "low high")
+        self.low, self.high = (_numbers(o[n], d, "%s: %s" % (what, n))[:, None] for n in ("low", "high"))
+        if (self.low > self.high).any():
+            raise Error("policy file: %s: low above high" % what)
+        self.out = self.wide = _whole(d, what + ": features out", 1, 1 << 20)
+
+    def __call__(self, x):
+        return np.clip(x, self.low, self.high)
+
+
 class _Branches:
     """What several chains of layers make of x, one after the other."""
 
@@ -419,7 +435,7 @@ class _Branches:
         return np.concatenate(h)
 
 
-_KINDS = {"trees": _Trees, "pieces": _Pieces, "products": _Products, "branches": _Branches}
+_KINDS = {"trees": _Trees, "pieces": _Pieces, "products": _Products, "clip": _Clip, "branches": _Branches}
 
 
 def _odds(z):
@@ -817,8 +833,8 @@ class Policy:
             raise Error("policy file: layers of images, or actions with features, which version %d does not know" % file["version"])
         if file["version"] < 5 and any(isinstance(l, tuple(_KINDS.values())) for c in self._parts for l in c.layers):
             raise Error("policy file: layers of trees, pieces, products or branches, which version %d does not know" % file["version"])
-        if file["version"] < 7 and any(c.joint for c in self._parts):
-            raise Error("policy file: scores of contexts and actions together, which version %d does not know" % file["version"])
+        if file["version"] < 7 and any(c.joint or isinstance(l, _Clip) for c in self._parts for l in [None, *c.layers]):
+            raise Error("policy file: scores of contexts and actions together, or a layer clip, which version %d does not know" % file["version"])
         self.edges, self.atoms = None, None  # of the numbers that actions stand for; None: actions are names
         if file.get("numbers") is not None:
             _fields(file["numbers"], "policy file: numbers", "edges", "atoms window")

@@ -23,7 +23,7 @@ type Choices struct {
 	Z     Contexts
 	Items []int32
 
-	items *items         // that the vectors are of; nil: they have no names
+	items *items        // that the vectors are of; nil: they have no names
 	joint *features.Net // see Jointly; nil: scores are φ(x)ᵀθᵀz(a)
 }
 
