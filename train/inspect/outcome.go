@@ -38,14 +38,22 @@ func (l *log) outcomes() {
 	columns := slices.SortedFunc(slices.Values(l.varied()), func(f, g feature) int {
 		return cmp.Or(named(f)-named(g), f.place-g.place)
 	})
+	f, _ := l.finding(betsOnPropensities)
+	wrong, whole := f.Severity == Unusable, l.summary == nil // means of a shard are no means of the log
+	if whole && !wrong {
+		l.descriptions().knowsReward()
+	}
 	o := &outcomeTest{reader: l.reads(columns[:min(len(columns), outcomeColumns)])}
 	if len(columns) == 0 {
 		return
 	}
+	o.each = o.reader.each
 	o.class, o.action = l.classes(max(50, l.n/100), 50)
 	o.read()
-	f, _ := l.finding(betsOnPropensities)
-	if wrong := f.Severity == Unusable; wrong || l.Sets() { // columns of sets are not looked at, nor where draws are wrong
+	if wrong || l.Sets() { // what tells the action is not looked for in sets, and nothing where draws are wrong
+		if whole && !wrong {
+			o.knowsReward()
+		}
 		o.customers()
 		if _, kept := l.finding(actionsKept); kept && wrong {
 			f.Do = "name the customer in the column group, as actions are kept, and look again; else " + f.Do
@@ -53,7 +61,7 @@ func (l *log) outcomes() {
 		}
 		return
 	}
-	if l.summary == nil { // means of a shard are no means of the log
+	if whole {
 		o.knowsReward()
 	}
 	o.knowsAction()
@@ -71,9 +79,35 @@ func (l *log) classes(least, most int) (class []int, action []int) {
 	return class, action
 }
 
+// descriptions are the numbers that logged actions are described by, as columns.
+func (l *log) descriptions() *outcomeTest {
+	o := &outcomeTest{reader: &reader{log: l}, class: make([]int, l.k), action: []int{-1}}
+	place := map[uint32]int{}
+	for id, name := range l.ItemNames() {
+		if len(o.features) < encodedColumns && !strings.Contains(name, "=") {
+			place[uint32(id)] = len(o.features)
+			o.features = append(o.features, feature{name: name + " of actions"})
+		}
+	}
+	o.each = func(i int, use func(c int, v float64)) {
+		_, item := l.Option(i, l.Chosen(i))
+		names, values := l.ItemValues(item)
+		for j, id := range names {
+			if c, ok := place[id]; ok {
+				use(c, values[j])
+			}
+		}
+	}
+	if len(o.features) > 0 {
+		o.read()
+	}
+	return o
+}
+
 // outcomeTest holds some columns of some rows.
 type outcomeTest struct {
 	*reader
+	each   func(i int, use func(c int, v float64)) // gives the columns of a row that are not 0
 	class  []int // of each action
 	action []int // of each class
 	rows   []int
