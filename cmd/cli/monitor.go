@@ -31,9 +31,10 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		of := claim
+		of, among := claim, ""
 		if !cmd.Flags().Changed("claim") {
 			var promised bool
+			among = p.File().Among()
 			if of, promised = p.File().Guaranteed(); !promised {
 				return fmt.Errorf("%s: nothing is guaranteed in the file: give --claim", args[0])
 			}
@@ -44,7 +45,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 			return err
 		}
 		defer log.Close()
-		if err := sameCatalogue(log, p); err != nil {
+		if err := sameCatalogue(log, p, among); err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
 		if !cmd.Flags().Changed("claim") {
@@ -159,24 +160,26 @@ func byList(log *logs.Log) (*logs.Log, error) {
 	return &of, nil
 }
 
-// sameCatalogue refuses rows among another catalogue than the policy file's, of which nothing is claimed.
-func sameCatalogue(log *logs.Log, p *policyfile.Policy) error {
-	own, of, among := p.Catalogue(), log.Catalogue(), log.Among
-	if own == nil || of == nil && among == "" {
+// sameCatalogue refuses rows among other actions than those of which something is claimed: a catalogue, by its hash, or
+// sets; "": the policy file's own catalogue, all of it or sets.
+func sameCatalogue(log *logs.Log, p *policyfile.Policy, claimed string) error {
+	is := provenance.Among(log)
+	if own := p.Catalogue(); own != nil && claimed == "" {
+		if claimed = own.Hash; is == policyfile.Sets {
+			is = log.Among
+		}
+	}
+	if is == "" || claimed == "" || is == claimed {
 		return nil
 	}
-	if among == "" {
-		c, err := of.Served()
-		if err != nil {
-			return err
+	named := func(among string) string {
+		if among == policyfile.Sets {
+			return "sets that each decision offers"
 		}
-		among = c.Hash
+		return fmt.Sprintf("the whole catalogue %.12s", among)
 	}
-	if among != own.Hash {
-		return fmt.Errorf("the log is among the catalogue %.12s, what is claimed of the policy is among its own, "+
-			"%.12s", among, own.Hash)
-	}
-	return nil
+	return fmt.Errorf("the log's decisions are among %s, and what is claimed of the policy is of decisions among %s",
+		named(is), named(claimed))
 }
 
 // clusters says which rows may depend on one another: those of a group, or of one decision id; without ids

@@ -310,7 +310,7 @@ func (j *Judge) lists(p certify.PoolLog, s sample) (certify.PoolLog, sample, err
 		found.Findings = append(slices.Clip(found.Findings), f)
 	}
 	of.Judge = judge(l.Log, found, j.force)
-	of.Judge.clusters = func() []int32 { return clusters }
+	of.Judge.clusters, of.Judge.among = func() []int32 { return clusters }, j.among
 	return out, of, nil
 }
 
