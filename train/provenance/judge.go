@@ -25,7 +25,7 @@ type Judge struct {
 
 	clusters func() []int32
 	among    func() string // see Among
-	partial  *Partial // of a shard that has read its own files alone
+	partial  *Partial      // of a shard that has read its own files alone
 }
 
 // New inspects a log and returns its judge. A log whose actions were drawn here, from
