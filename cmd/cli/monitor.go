@@ -58,6 +58,11 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		}
 		warnings := takeAlike(log, p)
 		log = rowsOf(log, p.Hash())
+		if !cmd.Flags().Changed("claim") {
+			if err := sameLengths(log, p.File().Lists()); err != nil {
+				return err
+			}
+		}
 		judge := provenance.Within(log, 1)
 		rewards, looks, rows, left, err := rewardsOf(log, p.Hash(), clusters(log, judge))
 		if err != nil {
@@ -138,6 +143,21 @@ func sameLists(log *logs.Log, p *policyfile.Policy) error {
 	case log.Lists != nil && log.Lists.SlotWeights != "" && log.Lists.SlotWeights != spec:
 		return fmt.Errorf("what the policy file promises weighs slots by %s: leave --slot-weights out, or give "+
 			"--claim", spec)
+	}
+	return nil
+}
+
+// sameLengths refuses lists of other lengths than those of which something is promised.
+func sameLengths(log *logs.Log, of policyfile.Lengths) error {
+	if log.Lists == nil || of.Most == 0 {
+		return nil
+	}
+	starts := log.Lists.Starts()
+	for i, first := range starts[:len(starts)-1] {
+		if n := starts[i+1] - first; n < of.Least || n > of.Most {
+			return fmt.Errorf("row %d: a list of %d slots, and what the policy file promises is about lists of %v, and not "+
+				"of these: give --claim", log.Row(first), n, of)
+		}
 	}
 	return nil
 }

@@ -32,6 +32,20 @@ type certificate struct {
 	KL        float64   `json:"kl"`
 	Decision  *decision `json:"decision"`
 	Among     string    `json:"among"`
+	Lists     Lengths   `json:"lists"`
+}
+
+// Lengths are those of lists, in slots; 0: they are not known.
+type Lengths struct {
+	Least int `json:"least,omitempty"`
+	Most  int `json:"most,omitempty"`
+}
+
+func (l Lengths) String() string {
+	if l.Least == l.Most {
+		return fmt.Sprintf("%d slots", l.Most)
+	}
+	return fmt.Sprintf("%d to %d slots", l.Least, l.Most)
 }
 
 // Sets stands in a certificate in place of a catalogue's hash: each decision was among a set of its own.
@@ -101,6 +115,16 @@ func (f *File) Among() string {
 		return Sets
 	}
 	return c.Among
+}
+
+// Lists returns the lengths of the lists that the certificate is of; zero: it is of decisions of one action, or the file
+// does not say.
+func (f *File) Lists() Lengths {
+	c, err := f.certificate()
+	if err != nil {
+		return Lengths{}
+	}
+	return c.Lists
 }
 
 // certificate reads and checks the certificate.

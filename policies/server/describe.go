@@ -123,6 +123,9 @@ func describe(p *policyfile.Policy) []byte {
 	case says != "":
 		d.Trust += "; it " + says
 	}
+	if l := f.Lists(); l.Most > 0 {
+		d.Trust += fmt.Sprintf("; it is of lists of %v, and not of others", l)
+	}
 	b, _ := json.Marshal(d) // numbers are finite and the certificate was read from JSON
 	return append(b, '\n')
 }
