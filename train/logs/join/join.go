@@ -580,6 +580,10 @@ func (j *joining) check() error {
 			wrong, first = fmt.Errorf("%s: row %d: %w", r.path, r.row, err), r.nth
 		}
 	}
+	if j.Orphans > 0 && j.Orphans == len(j.rewards.of) {
+		j.Notes = append(slices.Clip(j.Notes), "no reward is of any decision: is decision_id written alike in both, as "+
+			"12 and 00012 are not")
+	}
 	return wrong
 }
 
