@@ -223,7 +223,10 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 		}
 		fmt.Fprintf(w, "%8d of them have %s%s\n", o.Rows, o.Column, rest)
 	}
-	zones := ""
+	zones, inTime := "", ""
+	if f.mature > 0 {
+		inTime = " that came in time"
+	}
 	if s.Late > s.Decisions-s.Young-s.Missing { // more than count
 		zones = ": compare clocks and time zones (a time without a zone is UTC's)"
 	}
@@ -236,7 +239,7 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 		{s.Late, fmt.Sprintf("rewards came more than %v after their decision, and do not count%s", f.mature, zones)},
 		{s.Early, "rewards came before their decision: compare clocks and time zones"},
 		{s.Orphans, "rewards of no decision"},
-		{s.Left, "duplicates left out, the " + f.duplicates + " taken"},
+		{s.Left, "duplicates left out, the " + f.duplicates + inTime + " taken"},
 		{s.Bad, "lines that could not be read left out, and written to " + f.bad},
 		{s.Copies, "lines that are equal to others left out"},
 		{s.Plain, "lines have no checksum, as older servers wrote them: damage would not be noticed"},

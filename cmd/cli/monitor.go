@@ -31,9 +31,10 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		of := claim
+		of, among := claim, ""
 		if !cmd.Flags().Changed("claim") {
 			var promised bool
+			among = p.File().Among()
 			if of, promised = p.File().Guaranteed(); !promised {
 				return fmt.Errorf("%s: nothing is guaranteed in the file: give --claim", args[0])
 			}
@@ -44,7 +45,7 @@ func monitorCommand(lib library.Library) *cobra.Command {
 			return err
 		}
 		defer log.Close()
-		if err := sameCatalogue(log, p); err != nil {
+		if err := sameCatalogue(log, p, among); err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
 		if !cmd.Flags().Changed("claim") {
@@ -57,6 +58,11 @@ func monitorCommand(lib library.Library) *cobra.Command {
 		}
 		warnings := takeAlike(log, p)
 		log = rowsOf(log, p.Hash())
+		if !cmd.Flags().Changed("claim") {
+			if err := sameLengths(log, p.File().Lists()); err != nil {
+				return err
+			}
+		}
 		judge := provenance.Within(log, 1)
 		rewards, looks, rows, left, err := rewardsOf(log, p.Hash(), clusters(log, judge))
 		if err != nil {
@@ -141,6 +147,21 @@ func sameLists(log *logs.Log, p *policyfile.Policy) error {
 	return nil
 }
 
+// sameLengths refuses lists of other lengths than those of which something is promised.
+func sameLengths(log *logs.Log, of policyfile.Lengths) error {
+	if log.Lists == nil || of.Most == 0 {
+		return nil
+	}
+	starts := log.Lists.Starts()
+	for i, first := range starts[:len(starts)-1] {
+		if n := starts[i+1] - first; n < of.Least || n > of.Most {
+			return fmt.Errorf("row %d: a list of %d slots, and what the policy file promises is about lists of %v, and not "+
+				"of these: give --claim", log.Row(first), n, of)
+		}
+	}
+	return nil
+}
+
 // byList gives the first row of each list the cost of the list, and NaN to the others, which do not count.
 func byList(log *logs.Log) (*logs.Log, error) {
 	if log.Lists == nil {
@@ -159,24 +180,26 @@ func byList(log *logs.Log) (*logs.Log, error) {
 	return &of, nil
 }
 
-// sameCatalogue refuses rows among another catalogue than the policy file's, of which nothing is claimed.
-func sameCatalogue(log *logs.Log, p *policyfile.Policy) error {
-	own, of, among := p.Catalogue(), log.Catalogue(), log.Among
-	if own == nil || of == nil && among == "" {
+// sameCatalogue refuses rows among other actions than those of which something is claimed: a catalogue, by its hash, or
+// sets; "": the policy file's own catalogue, all of it or sets.
+func sameCatalogue(log *logs.Log, p *policyfile.Policy, claimed string) error {
+	is := provenance.Among(log)
+	if own := p.Catalogue(); own != nil && claimed == "" {
+		if claimed = own.Hash; is == policyfile.Sets {
+			is = log.Among
+		}
+	}
+	if is == "" || claimed == "" || is == claimed {
 		return nil
 	}
-	if among == "" {
-		c, err := of.Served()
-		if err != nil {
-			return err
+	named := func(among string) string {
+		if among == policyfile.Sets {
+			return "sets that each decision offers"
 		}
-		among = c.Hash
+		return fmt.Sprintf("the whole catalogue %.12s", among)
 	}
-	if among != own.Hash {
-		return fmt.Errorf("the log is among the catalogue %.12s, what is claimed of the policy is among its own, "+
-			"%.12s", among, own.Hash)
-	}
-	return nil
+	return fmt.Errorf("the log's decisions are among %s, and what is claimed of the policy is of decisions among %s",
+		named(is), named(claimed))
 }
 
 // clusters says which rows may depend on one another: those of a group, or of one decision id; without ids

@@ -373,10 +373,13 @@ func among(p *policyfile.Policy) string {
 }
 
 // warnOf warns of a policy that never plays some actions, whose log cannot judge policies that do, and of one whose
-// certificate does not show that it earns more than what played.
+// certificate is not of what is served, or does not show that it earns more than what played.
 func warnOf(p *policyfile.Policy, tell *slog.Logger) {
 	if p.File().Floor == 0 {
 		tell.Warn("the policy has no floor: propensities may be 0, and its log may say little about other policies")
+	}
+	if not := server.Uncovered(p); not != "" {
+		tell.Warn(not)
 	}
 	var certified struct{ Verdict provenance.Verdict }
 	_ = json.Unmarshal(p.File().Certificate, &certified) // checked where the file was read; there may be none

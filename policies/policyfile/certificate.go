@@ -31,7 +31,25 @@ type certificate struct {
 	Strength  float64   `json:"strength"`
 	KL        float64   `json:"kl"`
 	Decision  *decision `json:"decision"`
+	Among     string    `json:"among"`
+	Lists     Lengths   `json:"lists"`
 }
+
+// Lengths are those of lists, in slots; 0: they are not known.
+type Lengths struct {
+	Least int `json:"least,omitempty"`
+	Most  int `json:"most,omitempty"`
+}
+
+func (l Lengths) String() string {
+	if l.Least == l.Most {
+		return fmt.Sprintf("%d slots", l.Most)
+	}
+	return fmt.Sprintf("%d to %d slots", l.Least, l.Most)
+}
+
+// Sets stands in a certificate in place of a catalogue's hash: each decision was among a set of its own.
+const Sets = "sets"
 
 // decision is what several outcomes are said to come to.
 type decision struct {
@@ -84,6 +102,29 @@ func (f *File) Logged() float64 {
 		return 0
 	}
 	return c.Logged
+}
+
+// Among returns what the decisions of the rows that certified were among, where actions have features: all of a
+// catalogue, by its hash, or [Sets]. "": the file does not say.
+func (f *File) Among() string {
+	c, err := f.certificate()
+	switch {
+	case err != nil || f.Certificate == nil || !f.HasItems():
+		return ""
+	case c.Among == "" && f.Catalogue == nil: // of an older version
+		return Sets
+	}
+	return c.Among
+}
+
+// Lists returns the lengths of the lists that the certificate is of; zero: it is of decisions of one action, or the file
+// does not say.
+func (f *File) Lists() Lengths {
+	c, err := f.certificate()
+	if err != nil {
+		return Lengths{}
+	}
+	return c.Lists
 }
 
 // certificate reads and checks the certificate.

@@ -75,7 +75,8 @@
 //	               rows, the hashes of all rows that had a part in them, repeats and witnesses
 //	training     an object of whoever trained it, optional
 //	certificate  an object, what was said to be guaranteed of the policy, floor included; optional.
-//	             Nothing keeps anybody from writing one: certify again
+//	             Nothing keeps anybody from writing one: certify again. Its field among, where actions have
+//	             features: the hash of the catalogue of which all decisions that certified offered all, or "sets"
 //	created      opl, commit, go, system: versions of what wrote the file
 //
 // The features are u_j = (b_j − center_j)·scale_j, b_j = v_j, or asinh(v_j/width_j) where width_j > 0; where the

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -53,12 +54,43 @@ const unsigned = "what the policy file says; the file is not signed, so it is wo
 // Where actions have features, a policy among other actions is another policy. So the answer says which decisions the
 // guarantee is about.
 const (
-	ofSets = "; it is of decisions whose contexts and offered actions come as those of the log that certified did"
-	ofFile = "; it is of decisions among the catalogue of the policy file, which is the one served, and not among " +
-		"others that a request offers"
-	ofOther = "the policy file has one for its own catalogue, %.12s; the one served is %.12s, and nothing is " +
-		"guaranteed of it: certify on a log of decisions among it"
+	ofSets = "is of decisions whose contexts and offered actions come as those of the log that certified did"
+	ofAll  = "is of decisions among the whole catalogue that is served, and not among sets that requests offer"
+	ofFile = "is of decisions that come as those of the log that certified did: the policy file does not say whether " +
+		"they were among its whole catalogue or among sets; certify it again"
+	ofOther = "is of decisions among the whole catalogue %.12s, and nothing is guaranteed of what is served: serve that " +
+		"catalogue, or certify on a log of decisions as they are served"
 )
+
+// covers says what decisions the guarantee of a policy file is about; "": its actions have no features, or nothing is
+// guaranteed. whole reports that decisions among the whole catalogue that is served are covered, some that any are.
+func covers(p *policyfile.Policy) (says string, whole, some bool) {
+	f, c := p.File(), p.Catalogue()
+	switch among := f.Among(); {
+	case f.Certificate == nil || !p.HasItems():
+		return "", true, true
+	case among == policyfile.Sets && c == nil:
+		return ofSets, true, true
+	case among == policyfile.Sets:
+		return ofSets + ", and not of decisions among the whole catalogue: let requests offer sets, or certify on a log " +
+			"without them", false, true
+	case among == "" && c.Hash == f.Catalogue.Hash:
+		return ofFile, true, true
+	case c != nil && among == c.Hash:
+		return ofAll, true, true
+	default:
+		return fmt.Sprintf(ofOther, cmp.Or(among, f.Catalogue.Hash)), false, false
+	}
+}
+
+// Uncovered says why the guarantee of a policy file is not about decisions among the whole catalogue that is served, or
+// about none that are served; "": it is.
+func Uncovered(p *policyfile.Policy) string {
+	if says, whole, _ := covers(p); !whole {
+		return "the policy file's guarantee " + says
+	}
+	return ""
+}
 
 // describe makes the answer of /policy. It is made once, when a policy is loaded.
 func describe(p *policyfile.Policy) []byte {
@@ -84,15 +116,15 @@ func describe(p *policyfile.Policy) []byte {
 				d.Catalogue.OfFile = f.Catalogue.Hash
 			}
 		}
-		switch c := d.Catalogue; {
-		case f.Certificate == nil:
-		case f.Catalogue == nil:
-			d.Trust += ofSets
-		case c.Hash == c.OfFile:
-			d.Trust += ofFile
-		default:
-			d.Guarantee, d.Trust = json.RawMessage("null"), fmt.Sprintf(ofOther, c.OfFile, c.Hash)
-		}
+	}
+	switch says, _, some := covers(p); {
+	case !some:
+		d.Guarantee, d.Trust = json.RawMessage("null"), Uncovered(p)
+	case says != "":
+		d.Trust += "; it " + says
+	}
+	if l := f.Lists(); l.Most > 0 {
+		d.Trust += fmt.Sprintf("; it is of lists of %v, and not of others", l)
 	}
 	b, _ := json.Marshal(d) // numbers are finite and the certificate was read from JSON
 	return append(b, '\n')

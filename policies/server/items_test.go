@@ -455,7 +455,7 @@ func TestReload_TakesAPolicyOfOtherFeatures(t *testing.T) {
 	}
 }
 
-// What is guaranteed is of the policy file's catalogue.
+// What is guaranteed is of the decisions that certified: among all of a catalogue, or among sets.
 func TestPolicy_StatesWhichCatalogueIsCertified(t *testing.T) {
 	certified := func(f *policyfile.File) { f.Certificate = json.RawMessage(promise) }
 	p := shopPolicy(t, 40, certified)
@@ -464,16 +464,37 @@ func TestPolicy_StatesWhichCatalogueIsCertified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	among := func(k int, what string) (*policyfile.Policy, string) {
+		text := strings.Replace(promise, "{", fmt.Sprintf(`{"among":%q,`, what), 1)
+		return shopPolicy(t, k, func(f *policyfile.File) { f.Certificate = json.RawMessage(text) }), text
+	}
+	whole, ofWhole := among(40, p.Catalogue().Hash)
+	elsewhere, ofOther := among(40, c.Hash) // as certify --write by another catalogue says
+	there, err := elsewhere.WithCatalogue(c, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets, ofSets := among(40, policyfile.Sets)
+	bare, ofBare := among(0, policyfile.Sets)
 	for _, of := range []struct {
 		p               *policyfile.Policy
 		guarantee, says string
 		k               int
+		uncovered       bool
 	}{
-		{p, promise, "among the catalogue of the policy file, which is the one served", 40},
-		{other, `null`, "nothing is guaranteed of it", 30},
-		{shopPolicy(t, 0, certified), promise, "whose contexts and offered actions come as", 0},
-		{shopPolicy(t, 40, nil), `null`, "none is in the policy file", 40},
+		{p, promise, "does not say whether they were among its whole catalogue or among sets", 40, false},
+		{other, `null`, "nothing is guaranteed of what is served", 30, true},
+		{shopPolicy(t, 0, certified), promise, "whose contexts and offered actions come as", 0, false},
+		{shopPolicy(t, 40, nil), `null`, "none is in the policy file", 40, false},
+		{whole, ofWhole, "among the whole catalogue that is served, and not among sets", 40, false},
+		{elsewhere, `null`, fmt.Sprintf("among the whole catalogue %.12s, and nothing is guaranteed", c.Hash), 40, true},
+		{there, ofOther, "among the whole catalogue that is served, and not among sets", 30, false},
+		{sets, ofSets, "log that certified did, and not of decisions among the whole catalogue", 40, true},
+		{bare, ofBare, "whose contexts and offered actions come as", 0, false},
 	} {
+		if not := Uncovered(of.p); (not != "") != of.uncovered || not != "" && !strings.Contains(not, of.says) {
+			t.Errorf("uncovered: %q, want %v, %q", not, of.uncovered, of.says)
+		}
 		s, _ := testServer(t, of.p, Config{})
 		var got description
 		strict(t, do(s, http.MethodGet, "/policy", "").Body.Bytes(), &got)

@@ -79,7 +79,8 @@ type Segment struct {
 	Name   string  `json:"segment"` // value or range of the column
 	Rows   int     `json:"rows"`    // how many of the rows judged
 	Gain   float64 `json:"gain"`    // in reward per row, doubly robust
-	SE     float64 `json:"se"`      // standard error of Gain
+	// SE is the standard error of Gain; nil: fewer than [certify.Few] rows, or groups, have no interval.
+	SE *float64 `json:"se"`
 	// AtLeast is a lower bound; those of all segments hold together with probability 1 − δ. nil: there is none.
 	AtLeast *float64 `json:"gain_at_least"`
 	rows    []int    // of the log
@@ -230,10 +231,18 @@ func (e *Explanation) add(m *moments, v float64, row int) {
 
 func (m *moments) mean() float64 { return m.sum / max(1, m.n) }
 
-func (m *moments) se() float64 {
-	n, square := m.n, m.square-m.sum*m.sum/max(1, m.n)
+// units are the rows, or the clusters of them.
+func (m *moments) units() float64 {
 	if m.clusters != nil {
-		n, square = float64(len(m.clusters)), 0
+		return float64(len(m.clusters))
+	}
+	return m.n
+}
+
+func (m *moments) se() float64 {
+	n, square := m.units(), m.square-m.sum*m.sum/max(1, m.n)
+	if m.clusters != nil {
+		square = 0
 		for _, c := range slices.Sorted(maps.Keys(m.clusters)) {
 			d := m.clusters[c][1] - m.clusters[c][0]*m.mean()
 			square += d * d

@@ -11,6 +11,7 @@ import (
 
 	"opl/policies/features"
 	"opl/policies/policyfile"
+	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
@@ -258,6 +259,31 @@ func TestGuardrails_FindTheSegmentThatLoses(t *testing.T) {
 		_, err := provenance.New(log).File(t.Context(), p, provenance.Options{Requirements: []provenance.Requirement{{By: by, Limit: -.1}}})
 		if err == nil || !strings.Contains(err.Error(), "guardrail-by "+by) {
 			t.Errorf("by %s: %v", by, err)
+		}
+	}
+}
+
+// Fewer than 50 rows, or groups, of a segment have no interval.
+func TestPolicy_GivesFewRowsNoInterval(t *testing.T) {
+	for _, groups := range []int{0, 40} {
+		all := decisions(600, 1, false)
+		for i := range all {
+			if groups > 0 {
+				all[i].Group = fmt.Sprint(i % groups)
+			}
+			if all[i].Context[1].Name == "country=JP" && i > 120 {
+				all[i].Context[1].Name = "country=DE"
+			}
+		}
+		log := collect(t, all)
+		e, err := Policy(t.Context(), policy(t, true), log, provenance.New(log), Options{By: []string{"country"}})
+		if err != nil || len(e.Segments) != 4 {
+			t.Fatal(err, e)
+		}
+		for _, s := range e.Segments {
+			if (s.SE == nil) != (s.Rows < certify.Few || groups > 0) || s.Name == "JP" && s.Rows >= certify.Few {
+				t.Errorf("%d groups: %+v", groups, s)
+			}
 		}
 	}
 }

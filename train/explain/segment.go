@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
 )
@@ -48,7 +49,10 @@ func (e *Explanation) segment(log *logs.Log, judge *provenance.Judge, o Options)
 				e.add(&gain, e.span*(e.value(e.pi[i*k:(i+1)*k], i)-e.reward(r)), r)
 			}
 		}
-		e.Segments[s].Rows, e.Segments[s].Gain, e.Segments[s].SE = int(gain.n), gain.mean(), gain.se()
+		e.Segments[s].Rows, e.Segments[s].Gain = int(gain.n), gain.mean()
+		if gain.units() >= certify.Few {
+			e.Segments[s].SE = new(gain.se())
+		}
 	}
 	gains, err := judge.Segments(e.policy, rows, provenance.Options{Delta: o.Delta, Gamma: o.Gamma, Fresh: o.Fresh})
 	var withheld *provenance.Withheld

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"opl/graph/kernel"
+	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -85,6 +86,11 @@ type Circumstances struct {
 	RewardMax float64  `json:"reward_max"`
 	Doubts    []string `json:"doubts,omitempty"` // of the log, whose rows the guarantee takes for independent and alike
 	Notes     []string `json:"notes,omitempty"`  // on the log that change no verdict
+	// Among is the hash of the catalogue of which each decision offered all, or [policyfile.Sets]; "": actions have no
+	// features.
+	Among string `json:"among,omitempty"`
+	// elsewhere says that Among is another catalogue than the policy file's own.
+	elsewhere bool
 	// Lists says what the statement assumes of lists; nil: rows are decisions of their own.
 	Lists *Listed `json:"lists,omitempty"`
 	// Decision is what several outcomes say together; nil: there is the reward alone.
@@ -98,6 +104,9 @@ func (s Statement) Proven() bool { return s.Verdict == Better }
 // Thin reports that Contradicted is of weights that average less than 1, and that draws as rare as the rarest row would
 // make up for it.
 func (s Statement) Thin() bool { return s.Circumstances != nil && s.thin }
+
+// Elsewhere reports that the decisions were among another catalogue than the policy file's own.
+func (s Statement) Elsewhere() bool { return s.Circumstances != nil && s.elsewhere }
 
 // Decided is what several outcomes say together; nil: there is the reward alone.
 func (s Statement) Decided() *Decision {
@@ -254,7 +263,11 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 	on.RewardMin, on.RewardMax = first.log.RewardRange()
 	var hashes []uint64
 	skipped, files := 0, 0
+	on.Among = first.among()
 	for _, s := range samples {
+		if s.among() != on.Among {
+			on.Among = policyfile.Sets
+		}
 		on.Rows += s.log.Len()
 		skipped, files = skipped+s.log.Skipped, files+s.log.LeftOut
 		on.DataHash = s.log.Hash()
@@ -272,6 +285,10 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 		on.Files, on.DataHash = len(samples), fmt.Sprintf("%016x", of)
 	} else if on.Relation == Same {
 		on.ReadOff = first.readOff()
+	}
+	if on.Among == policyfile.Sets && first.log.Catalogue() != nil {
+		on.Notes = append(on.Notes, "rows offer sets: this is of sets that come as theirs, and not of decisions among the "+
+			"whole catalogue")
 	}
 	if f := first.log.Formula; f != nil && f.Reward != "" {
 		on.Notes = append(on.Notes, fmt.Sprintf("the reward is %s, from %v to %v", f.Reward, on.RewardMin, on.RewardMax))

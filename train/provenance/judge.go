@@ -24,7 +24,8 @@ type Judge struct {
 	force bool
 
 	clusters func() []int32
-	partial  *Partial // of a shard that has read its own files alone
+	among    func() string // see Among
+	partial  *Partial      // of a shard that has read its own files alone
 }
 
 // New inspects a log and returns its judge. A log whose actions were drawn here, from
@@ -44,7 +45,32 @@ func Within(log *logs.Log, gamma float64) *Judge {
 func judge(log *logs.Log, found inspect.Report, force bool) *Judge {
 	j := &Judge{log: log, found: found, force: force}
 	j.clusters = sync.OnceValue(j.depend)
+	j.among = sync.OnceValue(func() string { return Among(log) })
 	return j
+}
+
+// Among says what the decisions of a log were among, as [policyfile.File.Among] does. Of a list, all slots choose among
+// what the first offers.
+func Among(log *logs.Log) string {
+	if log.Choices == nil {
+		return ""
+	}
+	c, rows := log.Catalogue(), logs.Every(log.Len())
+	if log.Lists != nil {
+		rows = log.Lists.Starts()
+		rows = rows[:len(rows)-1]
+	}
+	if c == nil || slices.ContainsFunc(rows, func(i int) bool { return log.Options(i) < len(c.Actions) }) {
+		return policyfile.Sets
+	}
+	if log.Among != "" {
+		return log.Among
+	}
+	served, err := c.Served()
+	if err != nil { // no server takes such a catalogue
+		return policyfile.Sets
+	}
+	return served.Hash
 }
 
 // Force makes the judge certify on a log that the inspection found unusable, too.
@@ -534,9 +560,11 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 		out.on.Notes = append(out.on.Notes, note)
 	}
 	out.on.Contradicted = cmp.Or(Unread(f, j.log), past.Doubt)
-	if own := p.Catalogue(); own != nil && j.log.Among != "" && j.log.Among != own.Hash {
+	among := j.among()
+	if own := p.Catalogue(); own != nil && among != "" && among != policyfile.Sets && among != own.Hash {
+		out.on.elsewhere = true
 		out.on.Notes = append(out.on.Notes, fmt.Sprintf("the log's decisions were among the catalogue %.12s, the "+
-			"policy file's own is %.12s: this is of the policy among the log's", j.log.Among, own.Hash))
+			"policy file's own is %.12s: this is of the policy among the log's", among, own.Hash))
 	}
 	at := modelled(f)
 	c := &f.Components[at]

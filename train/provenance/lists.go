@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"opl/policies/features"
+	"opl/policies/policyfile"
 	"opl/train/certify"
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -310,7 +311,7 @@ func (j *Judge) lists(p certify.PoolLog, s sample) (certify.PoolLog, sample, err
 		found.Findings = append(slices.Clip(found.Findings), f)
 	}
 	of.Judge = judge(l.Log, found, j.force)
-	of.Judge.clusters = func() []int32 { return clusters }
+	of.Judge.clusters, of.Judge.among = func() []int32 { return clusters }, j.among
 	return out, of, nil
 }
 
@@ -381,6 +382,7 @@ type Listed struct {
 	Says        string             `json:"says"`         // the assumption in words
 	Lists       int                `json:"lists"`        // rows that are lists
 	Slots       int                `json:"slots"`        // of these lists
+	policyfile.Lengths
 	SlotWeights string             `json:"slot_weights"` // how the rewards of slots are weighed
 	Found       string             `json:"found"`        // what the inspection says of the assumption
 	BySlot      bool               `json:"-"`            // rewards and propensities are of slots, as a cascade needs
@@ -396,7 +398,12 @@ func listed(samples []sample) *Listed {
 		out.Lists += len(s.rows)
 		out.BySlot = out.BySlot && !s.lists.whole && !s.lists.joint
 		for _, r := range s.rows {
-			out.Slots += s.lists.Starts[r+1] - s.lists.Starts[r]
+			n := s.lists.Starts[r+1] - s.lists.Starts[r]
+			out.Slots += n
+			if out.Least == 0 || n < out.Least {
+				out.Least = n
+			}
+			out.Most = max(out.Most, n)
 		}
 		if out.SlotWeights = s.lists.spec; out.Found == "" {
 			out.Found = s.found.OfLists(out.Assumption)

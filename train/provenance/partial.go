@@ -223,6 +223,9 @@ func together(all []*Partial) (on Circumstances, err error) {
 		if on.Relation != p.On.Relation {
 			on.Relation = Overlaps
 		}
+		if on.Among != p.On.Among {
+			on.Among = policyfile.Sets
+		}
 		if hash = xxhash.Sum64String(p.On.DataHash); i > 0 {
 			hash = Hash(of, hash)
 		}

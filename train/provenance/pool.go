@@ -91,6 +91,7 @@ func (ps Pool) pooled(ctx context.Context, p *policyfile.Policy, o Options) (c p
 		if err := ctx.Err(); err != nil {
 			return c, err
 		}
+		on.elsewhere = on.elsewhere || one.on.elsewhere
 		if on.Relation == "" {
 			on.Relation = one.on.Relation
 		} else if on.Relation != one.on.Relation {

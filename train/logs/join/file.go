@@ -121,6 +121,9 @@ func decisions(object []byte) ([]*line, error) {
 	return []*line{s}, s.check()
 }
 
+const another = "are these decisions that another system logged? Say so by setting columns, as " +
+	"decision_id=NAME,action=NAME"
+
 func (l *line) decode(b []byte) error {
 	err := json.Unmarshal(b, l, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true),
 		jsontext.AllowInvalidUTF8(true))
@@ -129,11 +132,10 @@ func (l *line) decode(b []byte) error {
 	case err == nil:
 		return nil
 	case ok && errors.Is(err, json.ErrUnknownName):
-		return fmt.Errorf("unknown field %q: are these decisions that another system logged? Say so by setting "+
-			"columns, as decision_id=NAME,action=NAME", wrong.JSONPointer.LastToken())
+		return fmt.Errorf("unknown field %q: %s", wrong.JSONPointer.LastToken(), another)
 	case ok && wrong.Err == nil && wrong.GoType != nil:
-		return fmt.Errorf("%s is a %s, want a %s", strings.ReplaceAll(strings.Trim(string(wrong.JSONPointer), "/"),
-			"/", "."), wrong.JSONKind, wrong.GoType)
+		return fmt.Errorf("%s is a %s, want a %s: %s", strings.ReplaceAll(strings.Trim(string(wrong.JSONPointer), "/"),
+			"/", "."), wrong.JSONKind, wrong.GoType, another)
 	}
 	return fmt.Errorf("no JSON object: %w", err)
 }

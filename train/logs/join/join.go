@@ -39,7 +39,8 @@ type Options struct {
 	// them.
 	Missing *float64
 	// Duplicates is of rewards, and of decisions: a client that asks again with
-	// the same id gets, and may act on, another answer. Empty: Refuse.
+	// the same id gets, and may act on, another answer. With Mature it is of rewards that came in
+	// time. Empty: Refuse.
 	Duplicates Duplicates
 	// Policy, unless empty, is the hash of the policy whose decisions are joined, or
 	// how it begins.
@@ -480,9 +481,11 @@ func (j *joining) other(d *logs.Decision) {
 		if given := j.Outcomes[k].Given; given != nil {
 			v = *given
 		}
-		if r, ok := of[d.ID]; ok && (j.o.Mature == 0 || r.time.IsZero() || r.time.Sub(d.Time) <= j.o.Mature) {
-			v = r.value
-			j.Outcomes[k].Rows++
+		if r, ok := of[d.ID]; ok {
+			if r, ok = r.within(j.o.Mature, d.Time); ok {
+				v = r.value
+				j.Outcomes[k].Rows++
+			}
 		}
 		d.Outcomes = append(d.Outcomes, v)
 	}
@@ -577,6 +580,10 @@ func (j *joining) check() error {
 			wrong, first = fmt.Errorf("%s: row %d: %w", r.path, r.row, err), r.nth
 		}
 	}
+	if j.Orphans > 0 && j.Orphans == len(j.rewards.of) {
+		j.Notes = append(slices.Clip(j.Notes), "no reward is of any decision: is decision_id written alike in both, as "+
+			"12 and 00012 are not")
+	}
 	return wrong
 }
 
@@ -617,16 +624,18 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 		j.NoChance++
 	}
 	r, ok := j.rewards.of[d.ID]
+	if ok {
+		if r, ok = r.within(j.o.Mature, d.Time); !ok {
+			j.Late++
+		}
+	}
 	if ok && j.o.Mature > 0 && r.time.IsZero() && !j.rewards.newest.IsZero() {
 		j.timeless++
 	}
-	if ok && !r.time.IsZero() && !d.Time.IsZero() {
+	if !r.time.IsZero() && !d.Time.IsZero() {
 		wait := r.time.Sub(d.Time)
 		if j.waits = append(j.waits, wait); wait < -time.Second {
 			j.Early++
-		}
-		if j.o.Mature > 0 && wait > j.o.Mature {
-			j.Late, ok = j.Late+1, false
 		}
 	}
 	switch {

@@ -2,6 +2,7 @@ package join
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"path/filepath"
 	"strings"
@@ -83,5 +84,44 @@ func TestJoin_TakesOutcomesAtTheirOwnTimes(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// Of several reports of a decision the first or the last counts of those that came in time, whatever their order; a
+// decision whose reports all came too late has none.
+func TestJoin_TakesDuplicatesThatCameInTime(t *testing.T) {
+	log := servedLog(t, `{"context":{"age":3},"decision_id":"d1"}`)
+	now := time.Now().UTC()
+	for _, c := range []struct {
+		hours       []int // of reports of .1, .2, …
+		first, last float64
+	}{
+		{[]int{1, 60}, .1, .1},
+		{[]int{60, 1}, .2, .2},
+		{[]int{1, 2, 60, 70}, .1, .2},
+		{[]int{70, 2, 60, 1}, .2, .4},
+		{[]int{2, 1, 60}, .1, .2},
+		{[]int{60, 50}, -1, -1},
+	} {
+		text := "decision_id,reward,cost_spend,timestamp\n"
+		for i, h := range c.hours {
+			text += fmt.Sprintf("d1,0.%d,0.%d,%s\n", i+1, i+1, now.Add(time.Duration(h)*time.Hour).Format(time.RFC3339))
+		}
+		for d, want := range map[Duplicates]float64{First: c.first, Last: c.last} {
+			none := -1.
+			out, s, err := joined(t, log, write(t, "r.csv", text), Options{Duplicates: d, Mature: 48 * time.Hour,
+				Missing: &none, Min: -1, Max: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			late, spent := 0, want
+			if want < 0 {
+				late, spent = 1, math.NaN()
+			}
+			got := out[0].Outcomes[0]
+			if cost := -(want + 1) / 2; out[0].Cost != cost || got != spent && got == got || s.Late != late || s.Left != 2*(len(c.hours)-1) {
+				t.Errorf("%s of %v: %+v, %+v, want %v", d, c.hours, out[0], s, want)
+			}
+		}
 	}
 }

@@ -29,6 +29,36 @@ type reward struct {
 	row   int
 	time  time.Time // zero: not known
 	nth   int       // of all files
+	next  *reward   // the report that counts where this one came too late: it came earlier; nil: there is none
+}
+
+// within returns the report that counts of those that came in time, where mature is not 0. ok is false if none did.
+func (r reward) within(mature time.Duration, decided time.Time) (_ reward, ok bool) {
+	for at := &r; at != nil; at = at.next {
+		if mature == 0 || at.time.IsZero() || at.time.Sub(decided) <= mature {
+			return *at, true
+		}
+	}
+	return r, false
+}
+
+// again adds a later report of the same decision. It keeps reports in the order in which they count, each earlier than
+// those before it: another would never count.
+func (r reward) again(later reward, d Duplicates) reward {
+	if d == Last {
+		for later.next = &r; later.next != nil && !later.next.time.Before(later.time); {
+			later.next = later.next.next
+		}
+		return later
+	}
+	end := &r
+	for end.next != nil {
+		end = end.next
+	}
+	if later.time.Before(end.time) {
+		end.next = &later
+	}
+	return r
 }
 
 // ReadRewards reads a file of rewards, see [logs.OpenRows]: columns decision_id and reward, and timestamp, when the
@@ -161,9 +191,11 @@ func (r *Rewards) take(rows *logs.Rows, column, path string, n int, d Duplicates
 	if err != nil {
 		return fmt.Errorf("%s: row %d: %w", path, n, err)
 	}
-	if !twice || d == Last {
-		all[of] = reward{v, path, n, at, r.n}
+	now := reward{v, path, n, at, r.n, nil}
+	if twice {
+		now = before.again(now, d)
 	}
+	all[of] = now
 	return nil
 }
 

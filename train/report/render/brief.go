@@ -158,6 +158,9 @@ func (b *brief) columns(indent string, rows [][]string) {
 // what comes before keeping what plays, where the policy is not shown to be better: "" for nothing.
 func concluded(s provenance.Statement, next, test string) string {
 	u, at, who := unitsOf(s), "", "the logging policy"
+	if s.Elsewhere() {
+		next = "opl serve --catalogue with the log's catalogue: nothing is said of the policy file's own"
+	}
 	if d := s.Decided(); d != nil {
 		if d.Answer == provenance.Harm {
 			next = "keep what plays"

@@ -49,9 +49,7 @@ func BriefExplanation(w io.Writer, e *explain.Explanation) error {
 	fmt.Fprintln(&b, strings.TrimSuffix(explained(e), ".")+"; next: opl certify, for a guarantee")
 	facts := behaviour(e, true)
 	if len(e.Segments) > 0 {
-		s := slices.MinFunc(e.Segments, func(a, b explain.Segment) int { return cmp.Compare(a.Gain, b.Gain) })
-		facts = append(facts, fact("segments", "%d, of which %s %s gains the least: %s%s", len(e.Segments), s.Column,
-			s.Name, gained(s.Gain, s.SE), atLeast(s)))
+		facts = append(facts, fact("segments", "%d, %s", len(e.Segments), worst(e.Segments)))
 	}
 	printFacts(&b.Builder, append(facts,
 		fact("unlike", "%s of the rows have contexts unlike those it learned from", share(e.Unlike.Share)),
@@ -126,13 +124,18 @@ func share(v float64) string {
 
 func gained(v, se float64) string { return around(signed, v, logs.Half(se)) }
 
-// atLeast is the lower bound of a segment, where there is one.
-func atLeast(s explain.Segment) string {
-	if s.AtLeast == nil {
-		return ""
+// worst says which segment gains the least, of those that have an interval: of few rows, chance says which.
+func worst(all []explain.Segment) string {
+	told := slices.DeleteFunc(slices.Clone(all), func(s explain.Segment) bool { return s.SE == nil })
+	if len(told) == 0 {
+		return "each of too few rows for an interval"
 	}
-	d := logs.Places(logs.Half(s.SE))
-	return fmt.Sprintf(", at least %+.*f", d, logs.Below(*s.AtLeast, d))
+	s := slices.MinFunc(told, func(a, b explain.Segment) int { return cmp.Compare(a.Gain, b.Gain) })
+	least := ""
+	if d := logs.Places(logs.Half(*s.SE)); s.AtLeast != nil {
+		least = fmt.Sprintf(", at least %+.*f", d, logs.Below(*s.AtLeast, d))
+	}
+	return fmt.Sprintf("of which %s %s gains the least: %s%s", s.Column, s.Name, gained(s.Gain, *s.SE), least)
 }
 
 // asRules says how well the tree plays like the policy.
@@ -198,7 +201,11 @@ func explanationSections(e *explain.Explanation) (all []html.Section) {
 			if s.AtLeast != nil {
 				least = fmt.Sprintf("%+.3g", *s.AtLeast)
 			}
-			rows = append(rows, []string{s.Column + " " + s.Name, fmt.Sprint(s.Rows), gained(s.Gain, s.SE), least})
+			gain := fmt.Sprintf("%+.2g, too few rows for an interval", s.Gain)
+			if s.SE != nil {
+				gain = gained(s.Gain, *s.SE)
+			}
+			rows = append(rows, []string{s.Column + " " + s.Name, fmt.Sprint(s.Rows), gain, least})
 		}
 		add(bySegment, fmt.Sprintf("Gain over the logging policy. The lower bounds hold together with probability %v.",
 			1-e.Delta), []string{"segment", "rows", "gain", "at least"}, rows)
@@ -225,7 +232,7 @@ func ExplanationPage(e *explain.Explanation) html.Page {
 	p.Sections[0].Notes = e.Notes
 	var columns []explain.Segment
 	for _, c := range e.Importance[:min(len(e.Importance), shownColumns)] {
-		columns = append(columns, explain.Segment{Name: c.Name, Gain: c.Loss, SE: c.SE})
+		columns = append(columns, explain.Segment{Name: c.Name, Gain: c.Loss, SE: &c.SE})
 	}
 	for i := range p.Sections {
 		switch s := &p.Sections[i]; s.Title {
@@ -249,7 +256,11 @@ func explanationFigure(name, x string, items []explain.Segment) []html.Figure {
 	for i, s := range items {
 		item := strings.TrimSpace(s.Column + " " + s.Name)
 		names = append(names, item)
-		estimate.Add(s.Gain, .12-float64(i), s.Gain-logs.Half(s.SE), s.Gain+logs.Half(s.SE), item)
+		half := math.NaN()
+		if s.SE != nil {
+			half = logs.Half(*s.SE)
+		}
+		estimate.Add(s.Gain, .12-float64(i), s.Gain-half, s.Gain+half, item)
 		if s.AtLeast != nil {
 			least.Add(*s.AtLeast, -.12-float64(i), math.NaN(), math.NaN(), item)
 		}

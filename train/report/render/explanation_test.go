@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -24,5 +25,28 @@ func TestExplanation_ShowsTheActionsPlayedMost(t *testing.T) {
 		if strings.Contains(text.String(), want) != has {
 			t.Errorf("%q: want %v in\n%s", want, has, text.String())
 		}
+	}
+}
+
+// Segments of few rows have no interval, and none of them is named as the one that gains the least.
+func TestExplanation_NamesTheWorstSegmentOfManyRows(t *testing.T) {
+	e := &explain.Explanation{Rows: 500, Segments: []explain.Segment{{Column: "seg", Name: "rare", Rows: 2, Gain: -.5},
+		{Column: "seg", Name: "large", Rows: 300, Gain: .1, SE: new(.02)}, {Column: "seg", Name: "worse", Rows: 198, Gain: .05, SE: new(.02)}}}
+	for _, c := range []struct {
+		of          []explain.Segment
+		brief, long string
+	}{
+		{e.Segments, "3, of which seg worse gains the least: +0.050 ± 0.039", "-0.5, too few rows for an interval"},
+		{e.Segments[:1], "1, each of too few rows for an interval", "-0.5, too few rows for an interval"},
+	} {
+		e.Segments = c.of
+		var brief, long bytes.Buffer
+		if err := errors.Join(render.BriefExplanation(&brief, e), render.Explanation(&long, e)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(brief.String(), c.brief) || !strings.Contains(long.String(), c.long) {
+			t.Errorf("%s\n%s", brief.String(), long.String())
+		}
+		render.ExplanationPage(e)
 	}
 }

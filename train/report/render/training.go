@@ -159,6 +159,8 @@ func actionsText(f *policyfile.File) string {
 	}
 	if f.Catalogue == nil {
 		text = "sets of actions"
+	} else if f.Among() == policyfile.Sets {
+		text = "sets of " + text
 	}
 	if n := it.Encoder.Dim(); n > 1 {
 		text += fmt.Sprintf(" of %d features", n)
