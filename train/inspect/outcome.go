@@ -108,8 +108,8 @@ func (l *log) descriptions() *outcomeTest {
 type outcomeTest struct {
 	*reader
 	each   func(i int, use func(c int, v float64)) // gives the columns of a row that are not 0
-	class  []int // of each action
-	action []int // of each class
+	class  []int                                   // of each action
+	action []int                                   // of each class
 	rows   []int
 	values [][]float64 // by feature
 	taken  []int       // the class of each row's action

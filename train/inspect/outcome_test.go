@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"opl/policies/features"
 	"opl/testdata/long"
 	"opl/train/inspect"
 	"opl/train/logs"
@@ -307,6 +309,60 @@ func TestVisits_WithoutAGroupAreNamed(t *testing.T) {
 				t.Errorf("in shards: %+v", f)
 			}
 		})
+	}
+}
+
+// Mean rewards of actions, or of a segment, in this log are found where rows offer sets; those of an earlier log are not.
+func TestColumns_OfSetsThatKnowTheReward(t *testing.T) {
+	const n, k, segments, seeds = 3000, 60, 100, 6
+	for _, what := range []string{"actions", "segments", "an earlier log"} {
+		found := 0
+		for seed := range uint64(seeds) {
+			r := rand.New(rand.NewPCG(seed, 77))
+			draw := func() (offered [][]int, chosen, segment []int, reward []float64, means, of [k + segments]float64) {
+				for i := range n {
+					offered, chosen, segment = append(offered, r.Perm(k)[:5]), append(chosen, r.IntN(5)), append(segment, r.IntN(segments))
+					reward = append(reward, float64(r.IntN(10)/7))
+					for _, j := range []int{offered[i][chosen[i]], k + segment[i]} {
+						means[j], of[j] = means[j]+reward[i], of[j]+1
+					}
+				}
+				for j := range means {
+					means[j] /= max(1, of[j])
+				}
+				return
+			}
+			offered, chosen, segment, reward, means, _ := draw()
+			if what == "an earlier log" {
+				_, _, _, _, means, _ = draw()
+			}
+			var all []logs.Decision
+			for i, of := range offered {
+				d := logs.Decision{Action: chosen[i], Cost: -reward[i], Propensity: .2, Weight: 1, Propensities: []float64{.2, .2, .2, .2, .2},
+					Context: []features.Value{{Name: "x", Number: r.NormFloat64()}}}
+				if what != "actions" {
+					d.Context = append(d.Context, features.Value{Name: "segment", Number: means[k+segment[i]]})
+				}
+				for _, a := range of {
+					offer := logs.Offer{Action: fmt.Sprint("i", a), Features: []features.Value{{Name: "price", Number: float64(a)}}}
+					if what != "segments" {
+						offer.Features = append(offer.Features, features.Value{Name: "ctr", Number: means[a]})
+					}
+					d.Offered = append(d.Offered, offer)
+				}
+				all = append(all, d)
+			}
+			l, err := logs.Collect(nil, all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := inspect.Inspect(l).Finding("columns that know the reward"); ok {
+				found++
+			}
+		}
+		if earlier := what == "an earlier log"; earlier && found > 0 || !earlier && found < seeds {
+			t.Errorf("%s: found in %d of %d logs", what, found, seeds)
+		}
 	}
 }
 

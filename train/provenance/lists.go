@@ -378,14 +378,14 @@ func (s *Lists) Flatters(rows []int, clusters []int32) string {
 
 // Listed says what a statement about lists assumes, and how many lists it is about.
 type Listed struct {
-	Assumption  certify.Assumption `json:"assumption"`   // about how users read a list
-	Says        string             `json:"says"`         // the assumption in words
-	Lists       int                `json:"lists"`        // rows that are lists
-	Slots       int                `json:"slots"`        // of these lists
+	Assumption certify.Assumption `json:"assumption"` // about how users read a list
+	Says       string             `json:"says"`       // the assumption in words
+	Lists      int                `json:"lists"`      // rows that are lists
+	Slots      int                `json:"slots"`      // of these lists
 	policyfile.Lengths
-	SlotWeights string             `json:"slot_weights"` // how the rewards of slots are weighed
-	Found       string             `json:"found"`        // what the inspection says of the assumption
-	BySlot      bool               `json:"-"`            // rewards and propensities are of slots, as a cascade needs
+	SlotWeights string `json:"slot_weights"` // how the rewards of slots are weighed
+	Found       string `json:"found"`        // what the inspection says of the assumption
+	BySlot      bool   `json:"-"`            // rewards and propensities are of slots, as a cascade needs
 }
 
 // listed says what samples of lists assume; nil: their rows are decisions of their own.
