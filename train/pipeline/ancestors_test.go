@@ -21,6 +21,17 @@ func TestAncestors_NeverCertifyLaterPolicies(t *testing.T) {
 			pipeline.Options{Seed: seed, Settings: settings(1), Scaling: unit, Floor: .1, Ancestry: pipeline.Ancestry{Loggers: loggers}}))
 	}
 	first := learn(1)
+	mixed := world{seed: 2, ids: true}.log(t, 1000)
+	mixed.Policies, mixed.Logger = []string{"old", "new"}, make([]int32, 1000)
+	for _, several := range []bool{false, true} {
+		for i := range 400 {
+			mixed.Logger[i] = map[bool]int32{true: 1}[several]
+		}
+		l := mustLearn(t, mixed, pipeline.Options{Seed: 2, Settings: settings(1), Scaling: unit, Floor: .1})
+		if warned := strings.Contains(strings.Join(l.Training.Warnings, "\n"), "several policies logged these rows"); warned != several {
+			t.Errorf("several policies: %v, warned %v", several, warned)
+		}
+	}
 	second := learn(2, first)
 	third := learn(3, second)
 	for i, p := range []*policyfile.Policy{second, third} {

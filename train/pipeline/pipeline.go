@@ -193,6 +193,14 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	if left := provenance.LeftOut(log.LeftOut, log.Skipped); left != "" {
 		l.warn("%s", left)
 	}
+	known := 0 // rows whose policy is told
+	for _, of := range log.Loggers() {
+		known += of.Rows
+	}
+	if n := len(log.Loggers()); n > 1 || known < log.Len() && (n > 0 || len(o.Loggers) > 0 && log.Files > 1) {
+		l.warn("several policies logged these rows: what is said of the logging policy is of them all, each with the share " +
+			"of its rows, and not of the one that plays now; certify on rows that this one logged, to know that")
+	}
 	for _, f := range l.out.Log.Findings {
 		if f.Severity > inspect.Fine {
 			l.warn("%s: %s: %s; %s", f.Check, f.Measured, f.Means, f.Do)
