@@ -403,8 +403,6 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 		}
 		if log.Choices != nil {
 			all = append(all, first)
-		} else {
-			first.model = ""
 		}
 		first.name = direct
 		first.learn = func(_ string, rows []int, _ bool) ([]Component, error) {

@@ -12,6 +12,7 @@ import (
 	"opl/train/certify"
 	"opl/train/library"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -602,5 +603,19 @@ func TestFile_HoldsJSONThatReadsBack(t *testing.T) {
 	var text bytes.Buffer
 	if err := render.Training(&text, l, nil, "x.json"); err != nil || !strings.Contains(text.String(), "guaranteed at least "+logs.Units{Low: -5, High: 5}.Least(g.Guaranteed, 2*g.Estimate.SE)+" ") {
 		t.Errorf("%s%v", text.String(), err)
+	}
+}
+
+// The bounds of a policy by models of the reward of a table use these models.
+func TestLearn_BoundsByTheModelsThatItPlays(t *testing.T) {
+	l := mustLearn(t, world{seed: 1, ids: true}.log(t, 1500), pipeline.Options{Seed: 1, Settings: settings(1), Floor: .05,
+		Learners: []string{"linear", "trees"}})
+	if len(l.File.RewardModels) == 0 || !strings.HasPrefix(l.Training.Learner, "direct") {
+		t.Fatalf("%d models of %s", len(l.File.RewardModels), l.Training.Learner)
+	}
+	for _, m := range l.File.RewardModels {
+		if m.Kind != policyfile.Logistic || !reflect.DeepEqual(m.Weights, l.File.Components[m.Component].Weights) {
+			t.Errorf("component %d: a %s model of other weights", m.Component, m.Kind)
+		}
 	}
 }
