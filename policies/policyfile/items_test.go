@@ -645,7 +645,16 @@ func TestTop_SortsByPropensityThenScore(t *testing.T) {
 }
 
 func TestItems_AreChosenWithoutAllocating(t *testing.T) {
-	f := shop(t, 3000, 5, 4, 3, policyfile.Softmax, policyfile.ArgMax)
+	for _, joint := range []bool{false, true} {
+		f := shop(t, 3000, 5, 4, 3, policyfile.Softmax, policyfile.ArgMax)
+		if joint {
+			f = joined(rand.New(rand.NewPCG(2, 2)), f)
+		}
+		chosenWithoutAllocating(t, f)
+	}
+}
+
+func chosenWithoutAllocating(t *testing.T, f *policyfile.File) {
 	p := policy(t, f)
 	r := rand.New(rand.NewChaCha8([32]byte{}))
 	x, described := context(f, r), offers(f, 2, 9, 4, 100)
