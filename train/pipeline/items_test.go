@@ -295,6 +295,17 @@ func TestLearn_OfItemsMeetsContexts(t *testing.T) {
 			t.Fatalf("row %d: %v, the file plays %v: %v", i, pi, want, err)
 		}
 	}
+	// An item beyond all that were tried counts as the last that was.
+	far := p.NewOffered()
+	for i, v := range []float64{100, 1000} {
+		if err := far.Add(features.Offer{Action: fmt.Sprint("far", i), Features: []features.Value{{Name: "f0", Number: v}, {Name: "f1", Number: -v}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scores := make([]float64, 2)
+	if err := p.Scores(scores, make([]float64, p.Inputs().Dim()), far); err != nil || scores[0] != scores[1] {
+		t.Errorf("scores beyond what was tried: %v, %v", scores, err)
+	}
 	o.PriorFile, o.Learners = p, []string{"likelihood"} // which learns less
 	later, _ := m.write(t, 5, 1000, false)
 	again, q := m.learn(t, later, "", o)
