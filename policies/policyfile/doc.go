@@ -11,8 +11,9 @@
 //
 //	format       "opl policy"
 //	version      3; 4 where a layer has an image or actions have features; 5 where a layer is of trees, pieces,
-//	             products or branches; 6 where actions are numbers; 7 where scores are joint or a layer clips; files of version 2, whose layers have no
-//	             activation but relu, and of version 1, of one component, are read
+//	             products or branches; 6 where actions are numbers; 7 where scores are joint or a layer clips;
+//	             files of version 2, whose layers have no activation but relu, and of version 1, of one
+//	             component, are read
 //	digest       64 hexadecimal digits, 0 to f: replace them in the bytes of the file by 64
 //	             zeros, and they are the SHA-256 of the whole. It is the name of the
 //	             policy in answers and logs, "policy_hash"

@@ -294,7 +294,8 @@ func parse(b []byte) (f *File, digest string, err error) {
 // nothing.
 func (f *File) needs() (version int, what string) {
 	switch {
-	case slices.ContainsFunc(f.Components, func(c Component) bool { return c.Joint }), f.has(func(l *features.Layer) bool { return l.Clip != nil }):
+	case slices.ContainsFunc(f.Components, func(c Component) bool { return c.Joint }),
+		f.has(func(l *features.Layer) bool { return l.Clip != nil }):
 		return 7, "scores of contexts and actions together, or a layer clip"
 	case f.Numbers != nil:
 		return 6, "actions that are numbers"

@@ -2,6 +2,7 @@
 
     /usr/bin/python3 testdata/peers/offers.py --opl opl --rows 4000 --seeds 0:5 ideal revenue
 
+Worlds are those of WORLDS, and mlp-NAME and tree-NAME: a network, or steps, at random by the name.
 A row a log: what the logging policy, opl, each peer and the best policy truly earn of other visitors, and what opl guarantees.
 A row a world: their shares of (best - logging), and how many guarantees were false. Every policy plays at random with
 probability 0.05. Logs offer some of 60 items, tests some of 60 of which 40 are new, but where items are known by name.
@@ -89,7 +90,18 @@ class World:
         if name == "revenue":
             most = 0.5 * np.tanh(x @ self.a[:, 0])[:, None] + 0.3 * rating + 0.2 * self.brand[b]
             return 0.6 * sigmoid((np.log(25) + most - np.log(z[..., 0])) / 0.3)
-        return 0.05 + 0.8 * np.exp(-np.hypot(u[..., 0] - size, u[..., 1] - rating))  # distance
+        if name == "distance":
+            return 0.05 + 0.8 * np.exp(-np.hypot(u[..., 0] - size, u[..., 1] - rating))
+        r = np.random.default_rng(sum(map(ord, name)))  # a network or steps at random
+        v = np.concatenate([np.repeat(u, at.shape[1], 1), np.stack([price, rating, size], -1)], -1)
+        if name.startswith("mlp"):
+            h = np.tanh(v @ r.normal(size=(7, 12)) + r.normal(size=12))
+            return sigmoid(-1 + h @ r.normal(size=12))
+        out = np.full(at.shape, -1.5)
+        for _ in range(12):
+            j, k = r.integers(0, 4), 4 + r.integers(0, 3)
+            out = out + r.normal() * 1.2 * ((v[..., j] > r.normal() * 0.7) & (v[..., k] > r.normal() * 0.7))
+        return sigmoid(out)
 
     def worth(self, at):
         return self.z[at][..., 0].clip(max=self.high) if self.sale else np.ones(at.shape)

@@ -44,8 +44,8 @@ func (l *Log) ScoreRows(rows []int, theta []float64, use func(i int, scores []fl
 
 // Scorers returns a function that makes scorers of rows by θ, which share what does not change. A scorer returns
 // the scores of what a row offers, φ(x)ᵀθ_a with θ [K×d], φ(x)ᵀθᵀz(a) with θ [p×d] where actions have
-// vectors, or those of [Log.Jointly]. They are valid until its next call, and equal to those of a policy file to the bit. One goroutine may use a
-// scorer.
+// vectors, or those of [Log.Jointly]. They are valid until its next call, and equal to those of a policy file to the
+// bit. One goroutine may use a scorer.
 func (l *Log) Scorers(theta []float64) func() func(i int) []float64 {
 	var columns []float64
 	if l.Choices == nil {
