@@ -59,6 +59,7 @@ func (p *Policy) WithCatalogue(c *Catalogue, actions []string) (*Policy, error) 
 		if w.parts[i].z, err = c.encode(w.parts[i].Items, actions); err != nil {
 			return nil, err
 		}
+		w.parts[i].know(len(actions))
 	}
 	return &w, nil
 }
@@ -410,32 +411,59 @@ func (o *Offered) scores(dst, g, x []float64, c int) {
 	}
 }
 
-// joint writes s_a of component at, whose layers are of φ(x), in s.x, and z(a) together, to z.
-func (q *part) joint(z []float64, at int, o *Offered, s *scratch) {
-	d, n := q.Encoder.Dim(), q.Items.Encoder.Dim()
-	x, h := s.x[:q.inputs()], s.h[:q.Dim()]
+// joint writes s_a of component at, from x and z(a) together, to z.
+func (q *part) joint(z, x []float64, at int, o *Offered, s *scratch) {
+	n, pair := q.Items.Encoder.Dim(), &s.pairs[at]
+	left, right := pair.At(0), pair.At(1)
+	q.pairs.X(left, x, s.net)
 	for i := range z {
-		of := x[d:]
-		clear(of)
 		a, own := int32(i), int32(-1)
 		if o != nil {
 			a, own = o.at[i], o.own[at][i]
 		}
+		if a >= 0 && q.known.Len() > 0 {
+			z[i] = q.pairs.Score(left, q.known.At(int(a)), s.net)
+			continue
+		}
+		of := s.g[:q.Items.Dim()]
+		clear(of)
 		if a >= 0 {
-			if own = -1; q.z.own != nil {
-				own = q.z.own[a]
-			}
-			q.z.row(of, int(a))
+			q.row(of, int(a))
 		} else {
 			for j, v := range o.z[at][i*n:][:n] {
 				of[j] = float64(v)
 			}
+			if own >= 0 {
+				of[own] = 1
+			}
 		}
-		if own >= 0 {
-			of[own] = 1
-		}
-		q.net.Apply(h, x, s.net)
-		z[i] = features.Dot(h, q.mu)
+		q.pairs.Z(right, of, s.net)
+		z[i] = q.pairs.Score(left, right, s.net)
+	}
+}
+
+// heldHalves is how many bytes of what is known of a catalogue's actions are held.
+const heldHalves = 256 << 20
+
+// know computes what joint scores need of the catalogue's actions, where there is room.
+func (q *part) know(actions int) {
+	if q.known = (features.Halves{}); q.pairs == nil || actions > heldHalves/max(1, q.pairs.Bytes()) {
+		return
+	}
+	q.known = q.pairs.Halves(actions)
+	z, scratch := make([]float64, q.Items.Dim()), make([]float64, q.pairs.Scratch())
+	for a := range actions {
+		clear(z)
+		q.row(z, a)
+		q.pairs.Z(q.known.At(a), z, scratch)
+	}
+}
+
+// row writes z(a) of an action of the catalogue to dst, which is 0.
+func (q *part) row(dst []float64, a int) {
+	q.z.row(dst, a)
+	if q.z.own != nil && q.z.own[a] >= 0 {
+		dst[q.z.own[a]] = 1
 	}
 }
 

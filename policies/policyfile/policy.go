@@ -47,11 +47,15 @@ type part struct {
 
 	itemPlace []int    // of the items' names among those of all
 	z         *encoded // of the catalogue
+
+	pairs *features.Pairs // joint scores; nil: they are not
+	known features.Halves // what they need of the catalogue's actions
 }
 
 // scratch is what one choice needs.
 type scratch struct {
-	raw, x, h, net, g, z, pi, sum []float64 // x: features, and of joint scores those of an action behind them
+	raw, x, h, net, g, z, pi, sum []float64         // x: features, and of joint scores those of an action behind them
+	pairs                         []features.Halves // of each component with joint scores: x and one z(a)
 	offered                       *Offered
 }
 
@@ -75,7 +79,14 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 	wide, deep, net := 0, 0, 0
 	for i := range f.Components {
 		c := &f.Components[i]
-		q := part{Component: c, family: f.Family(c), net: features.NewNet(c.Layers), mu: slices.Concat(c.Weights...)}
+		q := part{Component: c, family: f.Family(c), mu: slices.Concat(c.Weights...)}
+		if c.Joint {
+			q.pairs = features.NewPairs(c.Layers, q.mu, c.Encoder.Dim(), c.Items.Dim())
+			net = max(net, q.pairs.Scratch())
+		} else {
+			q.net = features.NewNet(c.Layers)
+			net = max(net, q.net.Scratch())
+		}
 		if len(f.Components) > 1 {
 			for _, name := range c.Encoder.Names {
 				q.place = append(q.place, p.inputs.Feature(name))
@@ -87,12 +98,18 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 				q.itemPlace = append(q.itemPlace, p.items.Feature(name))
 			}
 		}
-		wide, deep, net = max(wide, c.inputs()), max(deep, c.Dim()), max(net, q.net.Scratch())
+		wide, deep = max(wide, c.inputs()), max(deep, c.Dim())
 		p.parts = append(p.parts, q)
 	}
 	p.pool = &sync.Pool{New: func() any {
-		return &scratch{raw: make([]float64, p.inputs.Dim()), x: make([]float64, wide), h: make([]float64, deep),
-			net: make([]float64, net), g: make([]float64, most)}
+		s := &scratch{raw: make([]float64, p.inputs.Dim()), x: make([]float64, wide), h: make([]float64, deep),
+			net: make([]float64, net), g: make([]float64, most), pairs: make([]features.Halves, len(p.parts))}
+		for i := range p.parts {
+			if q := p.parts[i].pairs; q != nil {
+				s.pairs[i] = q.Halves(2)
+			}
+		}
+		return s
 	}}
 	if f.Catalogue == nil {
 		return p, nil
@@ -320,7 +337,7 @@ func (q *part) scores(z, values []float64, at int, o *Offered, s *scratch) error
 	}
 	switch {
 	case q.Joint:
-		q.joint(z, at, o, s)
+		q.joint(z, x, at, o, s)
 	case q.Items == nil:
 		features.Dots(z, q.mu[:len(z)*len(x)], x)
 	default:

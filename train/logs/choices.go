@@ -23,8 +23,8 @@ type Choices struct {
 	Z     Contexts
 	Items []int32
 
-	items *items        // that the vectors are of; nil: they have no names
-	joint *features.Net // see Jointly; nil: scores are φ(x)ᵀθᵀz(a)
+	items *items           // that the vectors are of; nil: they have no names
+	joint []features.Layer // see Jointly; nil: scores are φ(x)ᵀθᵀz(a)
 }
 
 // Jointly returns the log with scores h(x, a)ᵀθ, θ [m], of what layers make of φ(x) and, behind it, z(a). Contexts and
@@ -41,7 +41,7 @@ func (l *Log) Jointly(layers []features.Layer) (*Log, error) {
 		in = layers[i].Out()
 	}
 	out, c := *l, *l.Choices
-	out.Choices, c.joint = &c, features.NewNet(layers)
+	out.Choices, c.joint = &c, append([]features.Layer{}, layers...)
 	return &out, nil
 }
 

@@ -48,10 +48,18 @@ func (l *Log) ScoreRows(rows []int, theta []float64, use func(i int, scores []fl
 // bit. One goroutine may use a scorer.
 func (l *Log) Scorers(theta []float64) func() func(i int) []float64 {
 	var columns []float64
-	if l.Choices == nil {
+	var pairs *features.Pairs
+	var known features.Halves
+	switch {
+	case l.Choices == nil:
 		columns = transposed(theta, l.K())
+	case l.Choices.joint != nil:
+		pairs = features.NewPairs(l.Choices.joint, theta, l.Dim(), l.Choices.Z.Dim())
+		known = l.halves(pairs)
 	}
-	return func() func(i int) []float64 { return newScorer(theta, columns, l).of }
+	return func() func(i int) []float64 {
+		return newScorer(theta, columns, pairs, known, l).of
+	}
 }
 
 // scorer computes the scores of a row's actions.
@@ -60,13 +68,32 @@ type scorer struct {
 	theta       []float64
 	columns     []float64 // θᵀ [d×K], with zeros up to a multiple of four columns; nil: of a log with choices
 	phi, scores []float64
-	items       ItemRows  // z(a); Values nil: actions have no vectors
-	shared      []float64 // θφ(x) of what the encoder gives
-	z           []float64 // of four items
-	panels      []float32 // of a catalogue: z(a) of all actions, for simd.Products; nil: not held, or not of 32 bits
-	all         []float64 // their scores
-	own         []int32   // which of them have rows of their own
-	pair, h     []float64 // of joint scores φ(x) and z(a), and what layers make of them
+	items       ItemRows        // z(a); Values nil: actions have no vectors
+	shared      []float64       // θφ(x) of what the encoder gives
+	z           []float64       // of four items
+	panels      []float32       // of a catalogue: z(a) of all actions, for simd.Products; nil: not held, or not of 32 bits
+	all         []float64       // their scores
+	own         []int32         // which of them have rows of their own
+	pairs       *features.Pairs // joint scores; nil: they are not
+	known       features.Halves // what these need of each z(a); empty: there is no room for it
+	pair        features.Halves // and of φ(x) and one z(a)
+}
+
+// heldHalves is how many bytes of what is known of actions are held.
+const heldHalves = 256 << 20
+
+// halves is what joint scores need of each z(a), or empty.
+func (l *Log) halves(p *features.Pairs) features.Halves {
+	z := l.Choices.Z
+	if z.Len() > heldHalves/max(1, p.Bytes()) {
+		return features.Halves{}
+	}
+	h, row, scratch := p.Halves(z.Len()), make([]float64, z.Dim()), make([]float64, p.Scratch())
+	for i := range z.Len() {
+		z.Row64(i, row)
+		p.Z(h.At(i), row, scratch)
+	}
+	return h
 }
 
 // transposed is θ [K×d] by columns, with zeros up to a multiple of four.
@@ -81,7 +108,7 @@ func transposed(theta []float64, k int) []float64 {
 	return t
 }
 
-func newScorer(theta, columns []float64, log *Log) *scorer {
+func newScorer(theta, columns []float64, pairs *features.Pairs, known features.Halves, log *Log) *scorer {
 	s := &scorer{log: log, theta: theta, columns: columns,
 		phi: make([]float64, log.Dim()), scores: make([]float64, log.MostOptions()+3)}
 	if log.Choices == nil || log.Choices.Z == nil {
@@ -93,9 +120,9 @@ func newScorer(theta, columns []float64, log *Log) *scorer {
 	}
 	s.items, s.shared = parts, make([]float64, parts.Values.Dim())
 	s.z = make([]float64, 4*len(s.shared))
-	if net := log.Choices.joint; net != nil {
-		s.pair, s.h, s.z = make([]float64, log.Dim()+parts.Width), make([]float64, len(theta)), make([]float64, net.Scratch())
-		s.phi = s.pair[:log.Dim()]
+	if pairs != nil {
+		s.pairs, s.known, s.pair = pairs, known, pairs.Halves(2)
+		s.z, s.all = make([]float64, parts.Width), make([]float64, pairs.Scratch())
 		return s
 	}
 	if !log.Sets() {
@@ -147,12 +174,17 @@ func (s *scorer) of(i int) []float64 {
 		return all[:k]
 	}
 	scores := s.scores[:s.log.Options(i)]
-	if s.pair != nil {
+	if s.pairs != nil {
+		x, z := s.pair.At(0), s.pair.At(1)
+		s.pairs.X(x, s.phi, s.all)
 		for j := range scores {
-			_, item := s.log.Option(i, j)
-			s.items.Row64(item, s.pair[len(s.phi):])
-			s.log.Choices.joint.Apply(s.h, s.pair, s.z)
-			scores[j] = features.Dot(s.h, s.theta)
+			if _, item := s.log.Option(i, j); s.known.Len() > 0 {
+				z = s.known.At(item)
+			} else {
+				s.items.Row64(item, s.z)
+				s.pairs.Z(z, s.z, s.all)
+			}
+			scores[j] = s.pairs.Score(x, z, s.all)
 		}
 		return scores
 	}
