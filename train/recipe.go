@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -52,12 +53,15 @@ type Recipe struct {
 }
 
 // mostPairs is how many pairs of a row and an action of a catalogue candidates are compared on: of more rows some are
-// left out of the comparison, and the candidate of the first chunk is kept for the others.
-const mostPairs = 1 << 28
+// left out of the comparison, and the candidate of the first chunk is kept for the others. mostJoint is likewise of
+// joint scores.
+const mostPairs, mostJoint = 1 << 28, 1 << 25
 
 // tried are the rows that candidates are compared on, of those that teach: all of a small log, some of a large table.
 func (r *Recipe) tried(log *logs.Log, rows []int) []int {
 	switch {
+	case r.Direct != nil && log.Choices != nil:
+		return evenly(rows, min(r.Direct.sample(), max(1000, mostJoint/log.MostOptions())))
 	case r.Direct != nil:
 		return evenly(rows, min(r.Direct.sample(), mostTable/max(1, log.Dim())))
 	case log.Choices == nil || log.Sets():
@@ -333,7 +337,9 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*ChunkPolic
 		all = all[:1]
 	}
 	if r.kept != "" {
-		all = slices.DeleteFunc(all, func(t candidate) bool { return t.name != r.kept })
+		all = slices.DeleteFunc(all, func(t candidate) bool {
+			return t.name != r.kept && !(t.name == direct && strings.HasPrefix(r.kept, direct))
+		})
 	}
 	out := &ChunkPolicy{Policy: policies.Floor{Policy: argmaxOf(log), Epsilon: r.Floor}, Rows: r.Certifying}
 	t := comparison{Recipe: r, log: log, c: c, all: all, policy: out.Policy, views: map[*Representation]*logs.Log{},

@@ -229,14 +229,52 @@ func (p *Pairs) Score(x, z Half, scratch []float64) float64 {
 	return Dot(h, p.theta)
 }
 
+// Four writes the scores of x with each of four z to v, as Score computes them, and sooner.
+func (p *Pairs) Four(v *[4]float64, x Half, z *[4]Half, scratch []float64) {
+	if p.whole == nil && p.tail == nil {
+		p.sums[0].four(v, x, z)
+		return
+	}
+	for i := range z {
+		v[i] = p.Score(x, z[i], scratch)
+	}
+}
+
 func (s *sum) of(x, z Half) float64 {
 	g, h := x.V[s.value:][:len(s.half[0])], z.V[s.value:][:len(s.half[0])]
-	v := g[0] + h[0] + Dot(g[1:], h[1:])
+	v := g[0] + h[0]
+	for r, g := range g[1:] {
+		v += float64(g * h[1+r])
+	}
 	m, n := x.M[s.mask:][:len(s.leaves)], z.M[s.mask:][:len(s.leaves)]
 	for t, leaves := range s.leaves {
-		v += leaves[bits.TrailingZeros64(m[t]&n[t])&(mostLeaves-1)]
+		v += leaves[reached(m[t]&n[t])]
 	}
 	return v
+}
+
+// reached is the first of some leaves.
+func reached(leaves uint64) int { return bits.TrailingZeros64(leaves) & (mostLeaves - 1) }
+
+func (s *sum) four(to *[4]float64, x Half, z *[4]Half) {
+	n, k := len(s.half[0]), len(s.leaves)
+	g, m := x.V[s.value:][:n], x.M[s.mask:][:k]
+	p, q, r, w := z[0].V[s.value:][:n], z[1].V[s.value:][:n], z[2].V[s.value:][:n], z[3].V[s.value:][:n]
+	a, b, c, d := g[0]+p[0], g[0]+q[0], g[0]+r[0], g[0]+w[0]
+	for i := 1; i < len(g); i++ {
+		a += float64(g[i] * p[i])
+		b += float64(g[i] * q[i])
+		c += float64(g[i] * r[i])
+		d += float64(g[i] * w[i])
+	}
+	e, f, u, v := z[0].M[s.mask:][:k], z[1].M[s.mask:][:k], z[2].M[s.mask:][:k], z[3].M[s.mask:][:k]
+	for t, leaves := range s.leaves {
+		a += leaves[reached(m[t]&e[t])]
+		b += leaves[reached(m[t]&f[t])]
+		c += leaves[reached(m[t]&u[t])]
+		d += leaves[reached(m[t]&v[t])]
+	}
+	to[0], to[1], to[2], to[3] = a, b, c, d
 }
 
 func (p *parted) atom(at int) form {

@@ -93,6 +93,9 @@ func TestPairs_ScoreAsTheLayersDo(t *testing.T) {
 			t.Errorf("%s: parted is %v", name, p.whole == nil)
 		}
 		halves, scratch := p.Halves(4), make([]float64, p.Scratch())
+		for i := range 4 {
+			p.Z(halves.At(i), make([]float64, n), scratch)
+		}
 		if halves.Len() != 4 {
 			t.Errorf("%s: %d halves", name, halves.Len())
 		}
@@ -114,6 +117,11 @@ func TestPairs_ScoreAsTheLayersDo(t *testing.T) {
 				want := Dot(h, theta)
 				if got := p.Score(x, z, scratch); !(math.Abs(got-want) <= 1e-12*(1+math.Abs(want))) {
 					t.Fatalf("%s: %v, want %v", name, got, want)
+				}
+				var four [4]float64
+				p.Four(&four, x, &[4]Half{halves.At(3), z, halves.At(0), z}, scratch)
+				if got := p.Score(x, z, scratch); four[1] != got || four[3] != got || four[0] != p.Score(x, halves.At(3), scratch) {
+					t.Fatalf("%s: four at once are %v, want %v", name, four, got)
 				}
 			}
 		}

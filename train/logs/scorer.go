@@ -175,17 +175,7 @@ func (s *scorer) of(i int) []float64 {
 	}
 	scores := s.scores[:s.log.Options(i)]
 	if s.pairs != nil {
-		x, z := s.pair.At(0), s.pair.At(1)
-		s.pairs.X(x, s.phi, s.all)
-		for j := range scores {
-			if _, item := s.log.Option(i, j); s.known.Len() > 0 {
-				z = s.known.At(item)
-			} else {
-				s.items.Row64(item, s.z)
-				s.pairs.Z(z, s.z, s.all)
-			}
-			scores[j] = s.pairs.Score(x, z, s.all)
-		}
+		s.joint(scores, i)
 		return scores
 	}
 	features.Dots(s.shared, s.theta, s.phi)
@@ -222,4 +212,33 @@ func (s *scorer) of(i int) []float64 {
 		}
 	}
 	return scores
+}
+
+// joint writes the joint scores of what row i offers.
+func (s *scorer) joint(scores []float64, i int) {
+	x, own := s.pair.At(0), s.pair.At(1)
+	s.pairs.X(x, s.phi, s.all)
+	j := 0
+	if s.known.Len() > 0 {
+		var v [4]float64
+		var z [4]features.Half
+		for ; j+4 <= len(scores); j += 4 {
+			for k := range z {
+				_, item := s.log.Option(i, j+k)
+				z[k] = s.known.At(item)
+			}
+			s.pairs.Four(&v, x, &z, s.all)
+			copy(scores[j:], v[:])
+		}
+	}
+	for ; j < len(scores); j++ {
+		_, item := s.log.Option(i, j)
+		if s.known.Len() > 0 {
+			scores[j] = s.pairs.Score(x, s.known.At(item), s.all)
+			continue
+		}
+		s.items.Row64(item, s.z)
+		s.pairs.Z(own, s.z, s.all)
+		scores[j] = s.pairs.Score(x, own, s.all)
+	}
 }
