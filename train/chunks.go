@@ -53,6 +53,9 @@ func (r Recipe) LearnChunks(ctx context.Context, judge *provenance.Judge, log *l
 		return fmt.Sprintf("chunk %d of %d: ", k+1, len(chunks))
 	}
 	out := &Chunked{}
+	for _, rows := range chunks {
+		r.certifying += len(rows)
+	}
 	var parts []certify.Chunk
 	for k, rows := range chunks {
 		for _, i := range rows {

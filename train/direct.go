@@ -46,6 +46,7 @@ type Direct struct {
 	of    int                    // of so many
 	first int                    // rows of the first sample, 0: firstSample
 	won   int                    // the most rows on which it was the best candidate of a recipe
+	tau   float64                // the temperature that a recipe then chose, 0: the largest score
 }
 
 // tuned is what was chosen for a kind of scores.

@@ -48,8 +48,14 @@ type Recipe struct {
 	// Start are the policies that play now, of argmax with these scores, drawn anew for every decision:
 	// together, with the recipe's floor, they are a candidate. nil: the prior's mean is, unless it is 0.
 	Start []Component
+	// Drawn says that Start are policies that draw by softmax.
+	Drawn bool
+	// Largest says that the largest score is played, where else actions would be drawn by joint scores: of many, too
+	// little could be guaranteed of a policy that plays one.
+	Largest bool
 
-	kept string // the candidate to learn by, chosen before; "": none is
+	kept       string // the candidate to learn by, chosen before; "": none is
+	certifying int    // rows of all chunks
 }
 
 // mostPairs is how many pairs of a row and an action of a catalogue candidates are compared on: of more rows some are
@@ -249,8 +255,9 @@ func choose(ctx context.Context, log *logs.Log, rows, tried []int, all []candida
 	}
 	if len(all) == 0 {
 		return nil, best, errors.New("train: none of the learners named fits this log: those of tables take at most " +
-			"512 columns, and a fixed list of at most 10,000 actions, 2²⁰ coefficients in all, or at most 256 offered at " +
-			"once, whose features have 1000 products with each other and those of contexts")
+			"512 columns, and a fixed list of at most 10,000 actions, 2²⁰ coefficients in all, or actions whose features " +
+			"have at most 1000 products with each other and those of contexts, of which 256 are offered at once, or more " +
+			"where rows offer 500 million in all")
 	}
 	if len(all) == 1 { // nothing to choose
 		of, err = all[0].learn(learnsPrior, rows, false)
@@ -344,7 +351,7 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*ChunkPolic
 	out := &ChunkPolicy{Policy: policies.Floor{Policy: argmaxOf(log), Epsilon: r.Floor}, Rows: r.Certifying}
 	t := comparison{Recipe: r, log: log, c: c, all: all, policy: out.Policy, views: map[*Representation]*logs.Log{},
 		least: math.Inf(1)}
-	chosen, by, err := choose(ctx, log, teaching, r.tried(log, teaching), all, t.risk, t.saturated)
+	chosen, by, err := choose(ctx, log, teaching, r.tried(log, teaching), all, t.risk, t.enough)
 	if err != nil {
 		return nil, err
 	}
@@ -357,6 +364,15 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*ChunkPolic
 	out.Learner += t.curve
 	if out.Models, err = r.models(ctx, log, teaching, c, last, by); err != nil {
 		return nil, err
+	}
+	switch tau := r.temperature(by); {
+	case r.Drawn && by.name == start:
+		out.Policy = policies.Floor{Policy: policies.Softmax{}, Epsilon: r.Floor}
+	case tau > 0:
+		out.Policy = policies.Floor{Policy: policies.Softmax{}, Epsilon: r.Floor}
+		out.Components = spreads(chosen, tau)
+		last = out.Components[len(chosen)-1]
+		out.Learner += fmt.Sprintf(" at temperature %g", tau)
 	}
 	certifying, err := out.view(last.In, log, c.Threads)
 	if err != nil {
@@ -439,8 +455,8 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 		all = slices.DeleteFunc(all, func(t candidate) bool { return !slices.ContainsFunc(r.Learners, t.goesBy) })
 	}
 	if r.Start != nil {
-		start := func(string, []int, bool) ([]Component, error) { return r.Start, nil }
-		all = append(all, candidate{name: "start", late: log.Choices != nil && r.Direct == nil, learn: start})
+		all = append(all, candidate{name: start, late: log.Choices != nil && r.Direct == nil,
+			learn: func(string, []int, bool) ([]Component, error) { return r.Start, nil }})
 	}
 	return all
 }
@@ -486,6 +502,9 @@ func IsDirect(name string) bool {
 	return slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name })
 }
 
+// start is the name of what plays now.
+const start = "start"
+
 // layers is the name of learners of a representation by gradients.
 const layers = "layers"
 
@@ -512,6 +531,7 @@ type comparison struct {
 	logged []float64 // π(a_i|x_i) of the one that has it
 	earned []float64 // and what it earns in each row by the first model of the reward, doubly robust
 	curve  string    // of learning from larger samples, where it saturated
+	held   []int     // rows that candidates are compared on
 }
 
 // view is the log as a representation sees it.
@@ -537,8 +557,12 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 			o.Models = append(o.Models, RewardModel{of.model, learned[i][0].Theta}.on(on, propensity.RowSet{}))
 		}
 	}
-	s := learned[at]
-	pi, err := play(t.policy, s, func(in *Representation) (*logs.Log, error) { return t.view(in, rows) })
+	s, policy := learned[at], t.policy
+	if t.Drawn && all[at].name == start {
+		policy = policies.Floor{Policy: policies.Softmax{}, Epsilon: t.Floor}
+	}
+	t.held = rows
+	pi, err := play(policy, s, func(in *Representation) (*logs.Log, error) { return t.view(in, rows) })
 	if err != nil {
 		return 0, err
 	}

@@ -325,6 +325,53 @@ func TestLearn_OfItemsMeetsContexts(t *testing.T) {
 	}
 }
 
+// Of a catalogue of which each item was logged a few times, more is guaranteed of a policy that draws among the best than
+// of one that plays the best, and it earns nearly as much. Its file plays as the log's rows are scored, and learning that
+// starts from it knows that it draws. Who wants the best alone can have that.
+func TestLearn_OfManyItemsDrawsAmongTheBest(t *testing.T) {
+	m := newMarket(1, 400, 400, 10)
+	m.near = true
+	log, items := m.write(t, 2, 6000, true)
+	o := pipeline.Options{Seed: 1, Scaling: unit, Floor: .05, Settings: train.Settings{Epochs: 2}}
+	drawn, p := m.learn(t, log, items, o)
+	o.Policy = policyfile.ArgMax
+	largest, q := m.learn(t, log, items, o)
+	earned, best, uniform, _, _ := m.earn(t, p, 3, 300, m.old)
+	most, _, _, _, _ := m.earn(t, q, 3, 300, m.old)
+	g, h := drawn.Certificate.Statement(), largest.Certificate.Statement()
+	t.Logf("drawn earns %.3f, the largest %.3f of %.3f, uniform %.3f; guaranteed %.3f and %.3f (%s)", earned, most, best, uniform, g.Reward(),
+		h.Reward(), drawn.Training.Learner)
+	if earned < uniform+.75*(most-uniform) || g.Reward() > earned || g.Reward() < uniform+.3*(best-uniform) || h.Reward() > g.Reward()-.1 {
+		t.Errorf("drawn earns %.3f, the largest %.3f, uniform %.3f; guaranteed %.3f and %.3f", earned, most, uniform, g.Reward(), h.Reward())
+	}
+	if c, d := drawn.File.Components[0], largest.File.Components[0]; c.Kind != policyfile.Softmax || d.Kind != policyfile.ArgMax || !c.Joint {
+		t.Errorf("policies of kinds %s and %s", c.Kind, d.Kind)
+	}
+	l, err := logs.Open(t.Context(), log, logs.Options{Catalogue: items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	plays, err := provenance.Plays(p, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d logs.Decision
+	for i := range 20 {
+		l.Decision(i, &d)
+		pi, want := make([]float64, l.K()), make([]float64, l.K())
+		if err := errors.Join(plays(pi, i), p.Propensities(want, d.Context)); err != nil || !slices.Equal(pi, want) {
+			t.Fatalf("row %d: the log's rows are scored differently: %v", i, err)
+		}
+	}
+	o.PriorFile, o.Policy, o.Learners = p, "", []string{"likelihood"} // which learns less
+	later, _ := m.write(t, 5, 1000, true)
+	again, r := m.learn(t, later, items, o)
+	if after, _, _, _, _ := m.earn(t, r, 3, 300, m.old); again.Training.Learner != "start" || math.Abs(after-earned) > 1e-12 {
+		t.Errorf("learning from it: %s, which earns %v, and before %v", again.Training.Learner, after, earned)
+	}
+}
+
 // What has no meaning for actions with features is refused with the reason.
 func TestLearn_OfItemsRefusesWhatHasNoMeaning(t *testing.T) {
 	m := newMarket(1, 30, 20, 5)

@@ -158,6 +158,7 @@ type learning struct {
 	encoded              *logs.Log         // the log, encoded
 	prior                policies.Prior    // where learning starts
 	start                []train.Component // what plays, if it has a file
+	drawn                bool              // by softmax
 	layers               []features.Layer  // that objectives' policies are linear in
 	mixture              *train.Chunked    // that the recipe learned; nil: an objective learned one policy
 	out                  *Learned
@@ -270,7 +271,7 @@ func (l *learning) startFrom(f *policyfile.Policy) error {
 	}
 	for _, c := range f.File().Components {
 		if l.start = append(l.start, train.Component{Weight: c.Weight, Theta: slices.Concat(c.Weights...),
-			In: representation(c)}); c.Kind != policyfile.ArgMax || !reflect.DeepEqual(c.Encoder,
+			In: representation(c)}); !c.Fixed() || c.Kind != last.Kind || !reflect.DeepEqual(c.Encoder,
 			last.Encoder) || !reflect.DeepEqual(c.Items, last.Items) {
 			l.start = nil // the last alone
 			break
@@ -279,6 +280,7 @@ func (l *learning) startFrom(f *policyfile.Policy) error {
 	if l.start == nil {
 		l.start = []train.Component{{Weight: 1, Theta: slices.Concat(last.Weights...), In: representation(last)}}
 	}
+	l.drawn = last.Joint && last.Kind == policyfile.Softmax
 	if l.layers = last.Layers; !l.objective.Recipe || l.layers == nil {
 		l.prior.Mean = slices.Concat(last.Weights...)
 	}
@@ -443,7 +445,8 @@ func (l *learning) recipe(ctx context.Context) error {
 	softmax := w.epoch(policies.Softmax{})
 	c.Epoch = func(p train.Epoch) bool { return !p.Prior || softmax(p) }
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
-	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Start: l.start,
+	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Start: l.start, Drawn: l.drawn,
+		Largest:   l.o.Policy == policyfile.ArgMax,
 		LayerRate: t.LayerRate, Learners: l.o.Learners}
 	ruled := l.listed() && l.log.K() <= mostRuled && l.encoded.Dim() <= mostWide
 	if slices.Contains(l.o.Learners, Rules) && (l.log.K() > mostRuled || l.rulesAlone() && !ruled) {
@@ -711,6 +714,10 @@ func (l *learning) makeFile() (err error) {
 			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: len(f.Components) +
 				len(p.Components) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
 		}
+		kind := t.Policy
+		if f, has := p.Policy.(policies.Floor); has && l.objective.Recipe {
+			kind = f.Policy.Name()
+		}
 		for _, s := range p.Components {
 			rows := q.Actions
 			if s.In.Joint() {
@@ -718,7 +725,7 @@ func (l *learning) makeFile() (err error) {
 			} else if l.items != nil {
 				rows = l.items.Dim()
 			}
-			c := policyfile.Component{Weight: mixture.Weights[k] * s.Weight, Kind: t.Policy, Sigma: q.Sigma,
+			c := policyfile.Component{Weight: mixture.Weights[k] * s.Weight, Kind: kind, Sigma: q.Sigma,
 				Encoder: l.encoder, Items: l.items, Joint: s.In.Joint(), Weights: matrix(s.Theta, rows)}
 			if c.Layers, err = s.In.Layers(); err != nil {
 				return err

@@ -84,7 +84,7 @@ func (j *Judge) Settled() bool { return j.found.Settled() }
 func (j *Judge) again(f *policyfile.File, o certify.Options, on Circumstances) (*Certificate, trial, error) {
 	how, keys := j.log.Identity()
 	for _, c := range f.Components {
-		if len(f.Components) == 1 || how != f.History.How || c.Kind != policyfile.ArgMax || len(c.Chosen) == 0 {
+		if len(f.Components) == 1 || how != f.History.How || !c.Fixed() || len(c.Chosen) == 0 {
 			return nil, trial{}, nil
 		}
 	}

@@ -262,7 +262,7 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 		m.Chunks = [][]int{m.Chosen}
 	}
 	taught, all := slices.Clone(m.Taught), m.Taught
-	if len(m.Chosen) > mostListed && len(m.Chunks) == 1 && f.Components[0].Kind == policyfile.ArgMax {
+	if len(m.Chosen) > mostListed && len(m.Chunks) == 1 && f.Components[0].Fixed() {
 		m.Chunks = [][]int{nil}
 	} else {
 		all = slices.Concat(m.Taught, m.Chosen)
@@ -275,7 +275,7 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	}
 	how, _ := j.log.Identity()
 	f.History = policyfile.History{Known: true, DataHash: j.log.Hash(), How: how, Seed: m.Seed, Tried: m.Tried}
-	if f.History.Groups = j.groups(m.Seed, all); len(f.Components) == 1 && f.Components[0].Kind == policyfile.ArgMax {
+	if f.History.Groups = j.groups(m.Seed, all); len(f.Components) == 1 && f.Components[0].Fixed() {
 		f.History.Groups = j.groups(m.Seed, m.Taught) // those that certified it changed nothing
 	}
 	f.History.Fingerprints = j.fingerprints(all)
@@ -400,7 +400,7 @@ func (j *Judge) Learned(from Origin) (clean []int, why string) {
 		}
 		// rows that argmax policies were certified on changed nothing in them
 		trained := slices.ContainsFunc(f.Components,
-			func(c policyfile.Component) bool { return c.Kind != policyfile.ArgMax })
+			func(c policyfile.Component) bool { return !c.Fixed() })
 		for i := range seen {
 			seen[i] = o.Taught[i] || trained && o.Chosen[i]
 		}

@@ -570,7 +570,7 @@ func (j *Judge) candidate(p *policyfile.Policy, o Options) (*candidate, error) {
 	c := &f.Components[at]
 	alone := len(f.Components) == 1
 	switch {
-	case alone && c.Kind == policyfile.ArgMax: // rows chosen certified it, and changed nothing
+	case alone && c.Fixed(): // rows chosen certified it, and changed nothing
 	case alone && c.Kind == policyfile.Gaussian && c.Prior != nil && !o.AnyTime:
 		out.chosen = past.Chosen
 	default:
