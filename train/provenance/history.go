@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -205,8 +206,9 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 	switch {
 	case unknown != "" && !later && !fresh && o.Relation == Fresh:
 		return o, withhold("the policy %.12s logged rows that this policy was learned from, and which log taught "+
-			"that one is not recorded: this log is not shown to be a later one by its times; if no row of it had "+
-			"a part in either policy, say so by setting fresh", unknown)
+			"that one is not recorded: this log is not shown to be a later one by its times; train again with the "+
+			"file of that policy as setting logged-by, or, if no row of this log had a part in either policy, say so "+
+			"by setting fresh", unknown)
 	case rows > 0 && fresh:
 		return o, withhold("%d rows of this log taught a policy that logged what this policy was learned from: "+
 			"leave out setting fresh", rows)
@@ -285,18 +287,14 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	if t := j.log.Time; t != nil {
 		f.History.From, f.History.Until = slices.Min(t), slices.Max(t)
 	}
-	at := map[string]bool{}
 	for _, p := range m.Loggers {
-		at[p.Hash()] = true
 		a := p.Ancestor()
 		a.Fingerprints = fewer(a.Fingerprints)
 		f.History.Descend(a)
 		f.History.Descend(p.File().History.Ancestors...)
 	}
-	for _, l := range j.log.Loggers() {
-		if !at[l.Policy] {
-			f.History.Descend(policyfile.Ancestor{Policy: l.Policy})
-		}
+	for _, name := range Unfiled(j.log, m.Loggers) {
+		f.History.Descend(policyfile.Ancestor{Policy: name})
 	}
 	if m.Before == nil {
 		return
@@ -314,6 +312,32 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 			c.Taught = slices.Compact(c.Taught)
 		}
 	}
+}
+
+// Unfiled returns the policies that logged rows and have no file among those given. Names that are no digests, such as
+// v1, are believed to be those of the files whose digests no row has, if there are as many files.
+func Unfiled(log *logs.Log, files []*policyfile.Policy) []string {
+	loggers, spare := log.Loggers(), 0
+	var digests, names []string
+	for _, p := range files {
+		if !slices.ContainsFunc(loggers, func(l logs.Logger) bool { return l.Policy == p.Hash() }) {
+			spare++
+		}
+	}
+	for _, l := range loggers {
+		_, notHex := hex.DecodeString(l.Policy)
+		switch isDigest := notHex == nil && len(l.Policy) == 64; {
+		case slices.ContainsFunc(files, func(p *policyfile.Policy) bool { return p.Hash() == l.Policy }):
+		case isDigest:
+			digests = append(digests, l.Policy)
+		default:
+			names = append(names, l.Policy)
+		}
+	}
+	if len(names) <= spare {
+		return digests
+	}
+	return append(digests, names...)
 }
 
 // groups are the hashes of the groups of some rows, as a file records them: sorted,
