@@ -157,15 +157,15 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 // learned from. They had a part in it. again says how rows that had a part in this one are
 // known again: nothing of the log certifies then.
 func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again string) (Overlap, error) {
-	const changed = "rows that had a part in the policy%s are in this log %s and may not certify: %s; use a log " +
-		"of later decisions, drawn by other random numbers"
+	changed := "rows that had a part in the policy%s are in this log under other decision ids: their ids were " +
+		"changed, and may not certify: %s; use a log of later decisions, drawn by other random numbers"
 	how, keys := j.log.Identity()
-	under := "under other decision ids: their ids were changed,"
 	if how == logs.ByContent {
-		under = "without decision_id, or with their contexts rounded,"
+		changed = "rows that had a part in the policy%s are in this log and may not certify, and without decision_id " +
+			"nobody can tell which they are: %s; leave out the files that they came from, or log a decision_id"
 	}
 	if again != "" {
-		return o, withhold(changed, "", under, again)
+		return o, withhold(changed, "", again)
 	}
 	rows := 0
 	unknown := ""
@@ -193,7 +193,7 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 		}
 		if again := j.known(a.Fingerprints, out, reads(f)); again != "" {
 			return o, withhold(changed, fmt.Sprintf(" %.12s, which logged what this policy was learned from,",
-				a.Policy), under, again)
+				a.Policy), again)
 		}
 		for i, is := range out {
 			if is && !o.Taught[i] {
