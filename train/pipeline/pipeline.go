@@ -213,8 +213,8 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	if err := l.divide(); err != nil {
 		return nil, err
 	}
-	if l.o.Floor > 0 && l.judge.Admits() == nil {
-		if err := provenance.Floored(log); err != nil {
+	if (l.o.Floor > 0 || l.objective.Recipe) && l.judge.Admits() == nil {
+		if err := provenance.Marginless(log); err != nil {
 			return nil, err
 		}
 	}
