@@ -528,6 +528,9 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			"join again", l.files[0].path, len(l.rows), j.seen)
 	}
 	if j.held != nil {
+		if note := j.unmatched(j.held.Slot > 0); note != "" {
+			s.Notes = append(slices.Clip(s.Notes), note)
+		}
 		j.held.Unrewarded = j.dropped
 		if err := write(j.held); err != nil {
 			return *s, err
@@ -580,11 +583,19 @@ func (j *joining) check() error {
 			wrong, first = fmt.Errorf("%s: row %d: %w", r.path, r.row, err), r.nth
 		}
 	}
-	if j.Orphans > 0 && j.Orphans == len(j.rewards.of) {
-		j.Notes = append(slices.Clip(j.Notes), "no reward is of any decision: is decision_id written alike in both, as "+
-			"12 and 00012 are not")
-	}
 	return wrong
+}
+
+// unmatched says so if no reward is of any decision, or of any slot of a list.
+func (j *joining) unmatched(slots bool) string {
+	switch {
+	case j.Orphans == 0 || j.Orphans < len(j.rewards.of):
+		return ""
+	case slots:
+		return "no reward is of any slot of a list: is decision_id written alike in both, as 12 and 00012 are not, and " +
+			"is there a column slot, counted from 1"
+	}
+	return "no reward is of any decision: is decision_id written alike in both, as 12 and 00012 are not"
 }
 
 func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
@@ -641,6 +652,8 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 	switch {
 	case ok:
 		j.sum += r.value
+	case j.o.Missing == nil && d.Slot > 0 && j.unmatched(true) != "":
+		return errors.New(j.unmatched(true))
 	case j.o.Missing == nil && d.Slot > 0:
 		return fmt.Errorf("decision_id %q, slot %d has no reward: rewards of lists have a column slot, and "+
 			"setting missing-reward says what slots earn that nothing is known of", d.Slate, d.Slot)
