@@ -138,7 +138,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	defer log.Close()
 	show.next("reading " + strings.Join(rewards, ", "))
 	r := join.NewRewards(logs.Options{Columns: f.rewardColumns, ColumnsBefore: f.Columns,
-		Forms: logs.Forms{RewardMap: f.RewardMap}})
+		Forms: logs.Forms{Dates: f.Dates, RewardMap: f.RewardMap}})
 	for column, text := range f.fill {
 		v, err := strconv.ParseFloat(text, 64)
 		if err == nil {
@@ -182,7 +182,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 // other reads decisions that another system logged.
 func (f joinFlags) other(cmd *cobra.Command, paths []string, d join.Duplicates) (*join.Log, error) {
 	o := logs.Options{Columns: maps.Clone(f.Columns), NoCache: true, BadRows: f.bad,
-		Forms: logs.Forms{PropensityForm: f.PropensityForm, NoRewards: true}}
+		Forms: logs.Forms{Dates: f.Dates, PropensityForm: f.PropensityForm, NoRewards: true}}
 	maps.DeleteFunc(o.Columns, func(name, _ string) bool {
 		return name == "reward" || name == "cost" || logs.IsOutcome(name)
 	})

@@ -65,14 +65,14 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	}, certify.Assumptions()...)
 	bind(fl, &f.SlotWeights, "slot-weights", "")
 	bind(fl, &f.Delimiter, "delimiter", "")
-	bind(fl, &f.Dates, "dates", "")
 	bind(fl, &f.Categories, "categories", nil)
 	bind(fl, &f.Cache, "cache", "")
 	bind(fl, &f.NoCache, "no-cache", false)
 }
 
-// addValues adds how a file writes propensities and rewards.
+// addValues adds how a file writes propensities, rewards and times.
 func (f *readFlags) addValues(fl *pflag.FlagSet) {
+	bind(fl, &f.Dates, "dates", "")
 	bind(fl, &f.PropensityForm, "propensity-form", "")
 	bind(fl, &f.worth, "reward-map", nil)
 }
