@@ -306,6 +306,18 @@ func (f *readFlags) formulate(of *logs.Formula, p *policyfile.File) {
 	}
 }
 
+// called returns what a log calls the column that a flag names, which may be the file's own name of it.
+func (f *readFlags) called(name string) string {
+	name = strings.TrimSpace(name)
+	all := f.columns()
+	for as, own := range all {
+		if own == name && all[name] == "" {
+			return as
+		}
+	}
+	return name
+}
+
 // columns returns the log's own names of columns, as far as they are known.
 func (f *readFlags) columns() map[string]string {
 	out := map[string]string{}
