@@ -314,30 +314,21 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	}
 }
 
-// Unfiled returns the policies that logged rows and have no file among those given. Names that are no digests, such as
-// v1, are believed to be those of the files whose digests no row has, if there are as many files.
-func Unfiled(log *logs.Log, files []*policyfile.Policy) []string {
-	loggers, spare := log.Loggers(), 0
-	var digests, names []string
-	for _, p := range files {
-		if !slices.ContainsFunc(loggers, func(l logs.Logger) bool { return l.Policy == p.Hash() }) {
-			spare++
-		}
-	}
-	for _, l := range loggers {
+// Unfiled returns the policies that logged rows and have no file among those given. If no row names a policy by a
+// digest, as opl does, names such as v1 are believed to be of the files, of which there must be as many.
+func Unfiled(log *logs.Log, files []*policyfile.Policy) (names []string) {
+	digests := false
+	for _, l := range log.Loggers() {
 		_, notHex := hex.DecodeString(l.Policy)
-		switch isDigest := notHex == nil && len(l.Policy) == 64; {
-		case slices.ContainsFunc(files, func(p *policyfile.Policy) bool { return p.Hash() == l.Policy }):
-		case isDigest:
-			digests = append(digests, l.Policy)
-		default:
+		digests = digests || notHex == nil && len(l.Policy) == 64
+		if !slices.ContainsFunc(files, func(p *policyfile.Policy) bool { return p.Hash() == l.Policy }) {
 			names = append(names, l.Policy)
 		}
 	}
-	if len(names) <= spare {
-		return digests
+	if !digests && len(names) <= len(files) {
+		return nil
 	}
-	return append(digests, names...)
+	return names
 }
 
 // groups are the hashes of the groups of some rows, as a file records them: sorted,
