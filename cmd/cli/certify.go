@@ -105,6 +105,9 @@ func (f *certifyFlags) run(cmd *cobra.Command, policy string, paths []string) er
 			return err
 		}
 		defer log.Close()
+		if err := provenance.Fits(p.File(), log); err != nil { // before the log is unusable for want of a catalogue
+			return fmt.Errorf("%s: %w", path, err)
+		}
 		limits = provenance.Testable(limits, log)
 		if f.write {
 			if err := sameRange(log, p); err != nil {

@@ -35,6 +35,7 @@ func curveCommand(lib library.Library) *cobra.Command {
 			return err
 		}
 		defer log.Close()
+		o.By = f.called(o.By)
 		if log.Numbers != nil {
 			if log, err = log.Divided(bins); err != nil {
 				return err

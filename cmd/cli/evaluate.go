@@ -173,11 +173,13 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 	path := strings.Join(paths, ", ")
 	told, mapped := f.scaled(), f.set.Changed("reward-map")
 	var before []*provenance.Reward
-	var limits []provenance.Limit   // of the targets' files, which hold for all targets
+	var limits []provenance.Limit // of the targets' files, which hold for all targets
+	var played []*policyfile.File
 	for _, arg := range f.targets { // a policy file knows the log's names of columns, and the range of its rewards
 		if name := arg[strings.Index(arg, "=")+1:]; filepath.Ext(name) == ".json" {
 			if p, err := policyfile.Load(name); err == nil { // else it is told where it is opened
 				f.readColumnsLike(p)
+				played = append(played, p.File())
 				own := provenance.RewardOf(p.File())
 				for _, other := range before {
 					remaps := own.Remaps(other)
@@ -216,6 +218,11 @@ func (f *evaluateFlags) read(cmd *cobra.Command, o *ope.Options, paths []string)
 			log.Close()
 		}
 	}()
+	for _, of := range played { // before the log is unusable for want of a catalogue
+		if err := provenance.Fits(of, log); err != nil {
+			return nil, nil, fmt.Errorf("--target: %w", err)
+		}
+	}
 	o.Requirements = append(slices.Clip(o.Requirements), asBefore(cmd, provenance.Testable(limits, log))...)
 	show.next("inspecting")
 	o.Judge = provenance.Within(log, f.o.Gamma)

@@ -29,6 +29,9 @@ func explainCommand(lib library.Library) *cobra.Command {
 			return err
 		}
 		defer log.Close()
+		for i, name := range o.By {
+			o.By[i] = f.called(name)
+		}
 		show := newStages(cmd.ErrOrStderr(), "explaining")
 		judge := provenance.Within(log, o.Gamma)
 		e, err := explain.Policy(cmd.Context(), p, log, judge, o)

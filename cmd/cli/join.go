@@ -22,6 +22,7 @@ import (
 	"opl/train/library"
 	"opl/train/logs"
 	"opl/train/logs/join"
+	"opl/train/provenance"
 )
 
 type joinFlags struct {
@@ -33,6 +34,7 @@ type joinFlags struct {
 	fill          map[string]string // what decisions without an outcome are given, by column
 	duplicates    string
 	policy        string
+	computed      bool // rewards are, from outcomes, as the policy says
 	bad           string
 	overwrite     bool
 	min, max      float64
@@ -138,7 +140,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	defer log.Close()
 	show.next("reading " + strings.Join(rewards, ", "))
 	r := join.NewRewards(logs.Options{Columns: f.rewardColumns, ColumnsBefore: f.Columns,
-		Forms: logs.Forms{RewardMap: f.RewardMap}})
+		Forms: logs.Forms{Dates: f.Dates, RewardMap: f.RewardMap}})
 	for column, text := range f.fill {
 		v, err := strconv.ParseFloat(text, 64)
 		if err == nil {
@@ -153,10 +155,15 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 			return err
 		}
 	}
+	if f.missing != "drop" || !r.None() {
+		o.Computed = nil
+	}
+	f.computed = o.Computed != nil
 	w, err := logs.Create(f.out, logs.WriterOptions{Actions: log.Actions, Numbers: log.Numbers,
 		Catalogue:  log.Catalogue,
 		Unrewarded: log.Unrewarded > 0 || o.Missing == nil && (f.mature > 0 || log.Missing(r) > 0),
-		RewardMin:  f.min, RewardMax: f.max, New: !f.overwrite, Outcomes: r.Outcomes()})
+		RewardMin:  f.min, RewardMax: f.max, New: !f.overwrite, Outcomes: r.Outcomes(),
+		NoRewards: f.computed})
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -167,6 +174,11 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 	}
 	if s.Joined == 0 {
 		_ = w.Abort()
+		if r.None() && len(r.Outcomes()) > 0 && !f.computed {
+			return fmt.Errorf("%s: no rewards, but %s: --reward-columns reads a column as reward, and --policy may name "+
+				"the file of a policy whose reward is computed from outcomes", strings.Join(rewards, " "),
+				strings.Join(r.Outcomes(), ", "))
+		}
 		return f.none(s, served, rewards)
 	}
 	if err := w.Close(); err != nil {
@@ -182,7 +194,7 @@ func joinLogs(cmd *cobra.Command, served, rewards []string, f joinFlags) (err er
 // other reads decisions that another system logged.
 func (f joinFlags) other(cmd *cobra.Command, paths []string, d join.Duplicates) (*join.Log, error) {
 	o := logs.Options{Columns: maps.Clone(f.Columns), NoCache: true, BadRows: f.bad,
-		Forms: logs.Forms{PropensityForm: f.PropensityForm, NoRewards: true}}
+		Forms: logs.Forms{Dates: f.Dates, PropensityForm: f.PropensityForm, NoRewards: true}}
 	maps.DeleteFunc(o.Columns, func(name, _ string) bool {
 		return name == "reward" || name == "cost" || logs.IsOutcome(name)
 	})
@@ -203,7 +215,11 @@ func printSummary(out io.Writer, s join.Summary, f joinFlags) error {
 	if s.Missing > 0 && f.missing != "drop" {
 		mean = fmt.Sprintf("%.4g where there is one, %s elsewhere: mean reward %.4g", s.MeanReward, f.missing, s.MeanWritten)
 	}
-	fmt.Fprintf(w, "%8d written to %s; %s; next: opl inspect %[2]s\n", s.Joined, f.out, mean)
+	next := "inspect"
+	if f.computed {
+		mean, next = "their reward is computed from outcomes", "certify "+f.policy
+	}
+	fmt.Fprintf(w, "%8d written to %s; %s; next: opl %s %[2]s\n", s.Joined, f.out, mean, next)
 	fmt.Fprintf(w, "%8d decisions", s.Decisions)
 	if !s.To.IsZero() {
 		fmt.Fprintf(w, ", %s to %s", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
@@ -300,6 +316,14 @@ func (f *joinFlags) options() (join.Options, error) {
 			return o, fmt.Errorf("--policy: %w", err)
 		}
 		o.Policy, played = p.Hash(), p
+		if of := provenance.FormulaOf(p.File()); of != nil {
+			if o.Computed, err = logs.FormulaColumns(of.Reward); err != nil {
+				return o, fmt.Errorf("--policy: %w", err)
+			}
+			if slices.Contains(o.Computed, "reward_reward") { // from the reward itself, too
+				o.Computed = nil
+			}
+		}
 	}
 	if o.Catalogue = f.catalogue; strings.Trim(f.catalogue, "0123456789abcdef") != "" {
 		c, _, err := readCatalogue(f.catalogue, played)

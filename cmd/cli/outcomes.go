@@ -50,7 +50,7 @@ func (f *outcomeFlags) read(log *readFlags) (all []provenance.Requirement, err e
 		if at < 1 || err != nil {
 			return nil, fmt.Errorf("--guardrail-by %s: want COLUMN:MARGIN, such as x_country:-0.02", text)
 		}
-		all = append(all, provenance.Requirement{By: text[:at], Limit: v})
+		all = append(all, provenance.Requirement{By: log.called(text[:at]), Limit: v})
 	}
 	for _, text := range f.budgets {
 		name, most, ok := strings.Cut(text, "=")
@@ -71,8 +71,12 @@ func (f *outcomeFlags) read(log *readFlags) (all []provenance.Requirement, err e
 	return all, nil
 }
 
-// limitsOf are the limits that a policy was trained with and flags do not replace; --range may be of them.
+// limitsOf are the limits that a policy was trained with and flags do not replace; --range may be of them. What is
+// asked may call columns as the policy's own log did.
 func (f *readFlags) limitsOf(p *policyfile.Policy, asked []provenance.Requirement) []provenance.Limit {
+	for i := range asked {
+		asked[i].By = f.called(asked[i].By)
+	}
 	limits := provenance.LimitsOf(p.File(), asked)
 	for _, limit := range limits {
 		f.required = append(f.required, limit.Name)

@@ -65,14 +65,14 @@ func (f *readFlags) add(fl *pflag.FlagSet) {
 	}, certify.Assumptions()...)
 	bind(fl, &f.SlotWeights, "slot-weights", "")
 	bind(fl, &f.Delimiter, "delimiter", "")
-	bind(fl, &f.Dates, "dates", "")
 	bind(fl, &f.Categories, "categories", nil)
 	bind(fl, &f.Cache, "cache", "")
 	bind(fl, &f.NoCache, "no-cache", false)
 }
 
-// addValues adds how a file writes propensities and rewards.
+// addValues adds how a file writes propensities, rewards and times.
 func (f *readFlags) addValues(fl *pflag.FlagSet) {
+	bind(fl, &f.Dates, "dates", "")
 	bind(fl, &f.PropensityForm, "propensity-form", "")
 	bind(fl, &f.worth, "reward-map", nil)
 }
@@ -304,6 +304,18 @@ func (f *readFlags) formulate(of *logs.Formula, p *policyfile.File) {
 			f.unclear = true
 		}
 	}
+}
+
+// called returns what a log calls the column that a flag names, which may be the file's own name of it.
+func (f *readFlags) called(name string) string {
+	name = strings.TrimSpace(name)
+	all := f.columns()
+	for as, own := range all {
+		if own == name && all[name] == "" {
+			return as
+		}
+	}
+	return name
 }
 
 // columns returns the log's own names of columns, as far as they are known.

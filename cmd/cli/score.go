@@ -35,6 +35,12 @@ func scoreCommand(lib library.Library) *cobra.Command {
 		}
 		f.readLike(p)
 		log, err := f.open(cmd, args[1])
+		if err != nil && cmd.Context().Err() == nil { // nothing of a reward is asked: it may be missing, or be of any kind
+			bare := f
+			bare.NoRewards, bare.NoCache, bare.Cache, bare.ranged, bare.unclear, bare.formula, bare.Reward = true, true, "",
+				false, false, nil, ""
+			log, err = bare.open(cmd, args[1])
+		}
 		if err != nil {
 			return err
 		}

@@ -267,12 +267,14 @@ func readServed(path string, of ...*policyfile.Policy) (*policyfile.Catalogue, *
 // of are names.
 func readCatalogue(path string, of ...*policyfile.Policy) (*policyfile.Catalogue, *logs.Catalogue, error) {
 	var codes []string
+	action := ""
 	for _, p := range of {
 		if p != nil {
+			action = cmp.Or(action, p.File().Columns["action"])
 			codes = append(codes, provenance.Codes(p.File())...)
 		}
 	}
-	items, err := logs.ReadCatalogue(path, codes...)
+	items, err := logs.ReadCatalogueAs(path, action, codes...)
 	if err != nil {
 		return nil, nil, err
 	}

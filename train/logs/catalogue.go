@@ -35,7 +35,30 @@ func (c *Catalogue) Notes() []string { return slices.Concat(c.said.Doubts, c.sai
 // and column: an action twice or without a name, no features, a number that is missing or not
 // finite, fewer than two actions.
 func ReadCatalogue(path string, categories ...string) (*Catalogue, error) {
+	return readCatalogueOf(path, "", categories)
+}
+
+// ReadCatalogueAs reads a catalogue whose column action may be called as in a log, by own; empty: it has no other name.
+func ReadCatalogueAs(path, own string, categories ...string) (*Catalogue, error) {
+	c, err := ReadCatalogue(path, categories...)
+	if err != nil && own != "" {
+		if as, wrong := readCatalogueOf(path, own, categories); wrong == nil {
+			return as, nil
+		}
+	}
+	return c, err
+}
+
+// catalogueOf reads the catalogue of a log, with codes as categories.
+func (o *Options) catalogueOf(codes []string) (*Catalogue, error) {
+	return ReadCatalogueAs(o.Catalogue, cmp.Or(o.Columns["action"], o.ColumnsBefore["action"]), codes...)
+}
+
+func readCatalogueOf(path, own string, categories []string) (*Catalogue, error) {
 	p := &plan{o: &Options{Categories: categories}}
+	if own != "" {
+		p.renamed = map[string]string{own: "action"}
+	}
 	f, packed, err := formatFor(path, p.o)
 	if err != nil {
 		return nil, err
@@ -134,7 +157,7 @@ func amongIt(path, among string, o *Options) error {
 	}
 	var served *policyfile.Catalogue
 	for _, codes := range [][]string{o.categories(), nil} { // as a policy that was served knows it
-		c, err := ReadCatalogue(o.Catalogue, codes...)
+		c, err := o.catalogueOf(codes)
 		if err != nil {
 			return err
 		}

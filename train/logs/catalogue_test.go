@@ -136,3 +136,24 @@ func TestCatalogue_TellsWhatReadingItFoundOut(t *testing.T) {
 		t.Errorf("a whole one: %v, %q", err, c.Notes())
 	}
 }
+
+// A catalogue may call the action as the log does, also where it was said of a log before; one that has a column action
+// is read by it.
+func TestCatalogue_CallsTheActionAsTheLogDoes(t *testing.T) {
+	log := write(t, "l.csv", "arm,reward,propensity,x_a\na,1,0.5,2\nb,0,0.5,3\n")
+	own := map[string]string{"action": "arm"}
+	for name, text := range map[string]string{"own.csv": "arm,z_p\na,1\nb,2\n", "both.csv": "arm,action,z_p\nc,a,1\nd,b,2\n",
+		"own.jsonl": `{"arm":"a","z_p":1}` + "\n" + `{"arm":"b","z_p":2}` + "\n"} {
+		path := write(t, name, text)
+		for _, o := range []Options{{Catalogue: path, Columns: own}, {Catalogue: path, ColumnsBefore: own}} {
+			if l := mustOpen(t, log, o); !slices.Equal(l.Actions, []string{"a", "b"}) {
+				t.Errorf("%s: actions %v", name, l.Actions)
+			}
+		}
+	}
+	path := write(t, "other.csv", "item,z_p\na,1\nb,2\n")
+	if _, err := Open(context.Background(), log, Options{Catalogue: path, Columns: own}); err == nil ||
+		!strings.Contains(err.Error(), "other.csv: no column action; there are item, z_p: name it action, or as setting columns names it") {
+		t.Errorf("a catalogue of other names: %v", err)
+	}
+}

@@ -80,7 +80,9 @@ func (c *chain) begin(b *builder, g *file) (err error) {
 	}
 	var schema []string
 	for _, own := range t.columns {
-		if own.role != roleIgnored && own.role != roleOutcome { // which may be missing
+		switch own.role {
+		case roleIgnored, roleOutcome, roleUnrewarded: // which may be missing, the last where every decision has a reward
+		default:
 			schema = append(schema, own.as)
 		}
 	}

@@ -84,6 +84,15 @@ func parseFormula(text string) (*formula, error) {
 
 // FormulaReads returns the names of the outcomes that a formula of Options.Reward reads; "" reads none.
 func FormulaReads(text string) (names []string, err error) {
+	columns, err := FormulaColumns(text)
+	for _, c := range columns {
+		names = append(names, Outcome{Column: c}.Name())
+	}
+	return names, err
+}
+
+// FormulaColumns returns their columns, such as reward_revenue of revenue.
+func FormulaColumns(text string) (columns []string, err error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -92,9 +101,9 @@ func FormulaReads(text string) (names []string, err error) {
 		return nil, err
 	}
 	for _, c := range f.columns {
-		names = append(names, Outcome{Column: f.outcome(c)}.Name())
+		columns = append(columns, f.outcome(c))
 	}
-	return names, nil
+	return columns, nil
 }
 
 // linear turns an expression into a formula.

@@ -85,7 +85,7 @@ func (p *plan) newMemory() (*memory, error) {
 		return m, nil
 	}
 	var err error
-	p.catalogue, err = ReadCatalogue(p.o.Catalogue, p.o.categories()...)
+	p.catalogue, err = p.o.catalogueOf(p.o.categories())
 	return m, err
 }
 

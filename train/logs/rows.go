@@ -47,6 +47,9 @@ func OpenRows(path string, o Options) (*Rows, error) {
 		return nil, fmt.Errorf("%s: no kind of file for rows of named fields: want %s", path,
 			endingsOf(func(f *format) bool { return f.row != "" }))
 	}
+	if o.Dates != "" && dateLayouts[o.Dates] == nil {
+		return nil, fmt.Errorf("%s: setting dates %s: want us or eu", path, o.Dates)
+	}
 	p, err := o.names()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -186,7 +189,7 @@ func (r *Rows) Reward(name string) (float64, error) {
 func (r *Rows) Time(name string) (time.Time, error) {
 	f := r.find(name)
 	if f != nil && f.form != '0' {
-		if t, ok := parseTime(f.text, ""); ok {
+		if t, ok := parseTime(f.text, r.b.o.Dates); ok {
 			return time.Unix(0, t).UTC(), nil
 		}
 	}
@@ -195,7 +198,8 @@ func (r *Rows) Time(name string) (time.Time, error) {
 			return time.Unix(0, t).UTC(), nil
 		}
 	}
-	return time.Time{}, r.wrong(name, "time", f)
+	return time.Time{}, fmt.Errorf("%w: setting dates us reads 12/31/2026, eu 31/12/2026 and 31.12.2026",
+		r.wrong(name, "time", f))
 }
 
 // List reads a field of several numbers: a list, or in a text numbers in brackets or

@@ -185,6 +185,8 @@ func (b *builder) column(name []byte, preset string) (*column, error) {
 		c.role = roleIgnored
 	case b.o.NoRewards && (c.role == roleReward || c.role == roleCost || c.role == roleOutcome):
 		c.role = roleIgnored
+	case b.describes && renamed:
+		c.role = roleAction
 	case b.describes:
 		c.role, c.as = roleInCatalogue(c.name), strings.TrimPrefix(c.name, "z_")
 	case b.o.formula.reads(c.as) && (renamed || !b.taken[c.name]):
@@ -480,6 +482,9 @@ func (t *table) check(b *builder) error {
 		if near := nearest(c.name); near != "" && c.role == roleIgnored && strings.Contains(wanted, near) {
 			return fmt.Errorf("%s: did you mean %s by %s?", text, near, names[i])
 		}
+	}
+	if b.describes {
+		return fmt.Errorf("%s: name it action, or as setting columns names it in the log, as action=NAME", text)
 	}
 	if t.preset == "" && t.index["item_id"] > 0 && t.index["click"] > 0 {
 		text += ": setting preset obd reads the Open Bandit Dataset"

@@ -37,6 +37,7 @@ type WriterOptions struct {
 	Outcomes   []string // columns of the outcomes that decisions have, in their order
 	Weight     bool     // write weights, which must all be 1 otherwise
 	Unrewarded bool     // write how many decisions without a reward were left out, which must be none otherwise
+	NoRewards  bool     // write none: they are computed from outcomes, see Options.Reward
 	New        bool     // a file that is there, or appears meanwhile, is an fs.ErrExist
 	// RewardMin and RewardMax are the rewards, in units of their own, that are cost 0 and cost −1, and that are
 	// written for them, to 15 digits. Both 0: 0 and 1.
@@ -231,7 +232,9 @@ func (w *Writer) columns(d *Decision, text func(name, s string), number func(nam
 	} else {
 		text("action", w.name(d))
 	}
-	number("reward", w.reward(0-d.Cost)) // not −0
+	if !w.o.NoRewards {
+		number("reward", w.reward(0-d.Cost)) // not −0
+	}
 	for i, column := range w.o.Outcomes {
 		number(column, d.Outcomes[i])
 	}

@@ -33,6 +33,24 @@ func TestAncestors_NeverCertifyLaterPolicies(t *testing.T) {
 		}
 	}
 	second := learn(2, first)
+	// A log may call π₁ v1: the file is that of the one name. A digest is of no other file, nor a name beside one.
+	for name, refused := range map[string]bool{"v1": false, first.Hash(): false, fmt.Sprintf("%064d", 7): true, "v1 " + first.Hash(): true} {
+		mixed.Policies, mixed.Logger = strings.Fields(name), make([]int32, 1000)
+		mixed.Logger[0] = int32(len(mixed.Policies) - 1)
+		files := []*policyfile.Policy{first, second}[:len(mixed.Policies)]
+		l := mustLearn(t, mixed, pipeline.Options{Seed: 2, Settings: settings(1), Scaling: unit, Floor: .1,
+			Ancestry: pipeline.Ancestry{Loggers: files}})
+		_, err := certifyFile(policy(t, l), world{seed: 9, ids: true}.log(t, 1000), options{})
+		if is := err != nil && strings.Contains(err.Error(), "setting logged-by"); is != refused || !refused && err != nil {
+			t.Errorf("rows that %s logged, with a file of π₁: %v", name, err)
+		}
+		if warned := strings.Contains(strings.Join(l.Training.Warnings, "\n"), "no file of setting logged-by"); warned != refused {
+			t.Errorf("rows that %s logged, with a file of π₁: warned %v", name, warned)
+		}
+		if _, err := certifyFile(policy(t, l), world{seed: 1, ids: true}.log(t, 1000), options{}); err == nil {
+			t.Errorf("rows that %s logged: the log that taught π₁ certifies", name)
+		}
+	}
 	third := learn(3, second)
 	for i, p := range []*policyfile.Policy{second, third} {
 		log := world{seed: 1, ids: true}

@@ -202,6 +202,10 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 		l.warn("several policies logged these rows: what is said of the logging policy is of them all, each with the share " +
 			"of its rows, and not of the one that plays now; certify on rows that this one logged, to know that")
 	}
+	if names := provenance.Unfiled(log, o.Loggers); len(o.Loggers) > 0 && len(names) > 0 {
+		l.warn("rows were logged by the policy %.12s, which no file of setting logged-by is: certify will refuse logs "+
+			"without times; give its file, too", names[0])
+	}
 	for _, f := range l.out.Log.Findings {
 		if f.Severity > inspect.Fine {
 			l.warn("%s: %s: %s; %s", f.Check, f.Measured, f.Means, f.Do)
@@ -210,8 +214,8 @@ func prepare(lib library.Library, log *logs.Log, o Options, k known) (*learning,
 	if err := l.divide(); err != nil {
 		return nil, err
 	}
-	if l.o.Floor > 0 && l.judge.Admits() == nil {
-		if err := provenance.Floored(log); err != nil {
+	if (l.o.Floor > 0 || l.objective.Recipe) && l.judge.Admits() == nil {
+		if err := provenance.Marginless(log); err != nil {
 			return nil, err
 		}
 	}

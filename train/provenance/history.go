@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -156,15 +157,15 @@ func (j *Judge) compare(f *policyfile.File, fresh bool) (Overlap, error) {
 // learned from. They had a part in it. again says how rows that had a part in this one are
 // known again: nothing of the log certifies then.
 func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again string) (Overlap, error) {
-	const changed = "rows that had a part in the policy%s are in this log %s and may not certify: %s; use a log " +
-		"of later decisions, drawn by other random numbers"
+	changed := "rows that had a part in the policy%s are in this log under other decision ids: their ids were " +
+		"changed, and may not certify: %s; use a log of later decisions, drawn by other random numbers"
 	how, keys := j.log.Identity()
-	under := "under other decision ids: their ids were changed,"
 	if how == logs.ByContent {
-		under = "without decision_id, or with their contexts rounded,"
+		changed = "rows that had a part in the policy%s are in this log and may not certify, and without decision_id " +
+			"nobody can tell which they are: %s; leave out the files that they came from, or log a decision_id"
 	}
 	if again != "" {
-		return o, withhold(changed, "", under, again)
+		return o, withhold(changed, "", again)
 	}
 	rows := 0
 	unknown := ""
@@ -192,7 +193,7 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 		}
 		if again := j.known(a.Fingerprints, out, reads(f)); again != "" {
 			return o, withhold(changed, fmt.Sprintf(" %.12s, which logged what this policy was learned from,",
-				a.Policy), under, again)
+				a.Policy), again)
 		}
 		for i, is := range out {
 			if is && !o.Taught[i] {
@@ -205,8 +206,9 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 	switch {
 	case unknown != "" && !later && !fresh && o.Relation == Fresh:
 		return o, withhold("the policy %.12s logged rows that this policy was learned from, and which log taught "+
-			"that one is not recorded: this log is not shown to be a later one by its times; if no row of it had "+
-			"a part in either policy, say so by setting fresh", unknown)
+			"that one is not recorded: this log is not shown to be a later one by its times; train again with the "+
+			"file of that policy as setting logged-by, or, if no row of this log had a part in either policy, say so "+
+			"by setting fresh", unknown)
 	case rows > 0 && fresh:
 		return o, withhold("%d rows of this log taught a policy that logged what this policy was learned from: "+
 			"leave out setting fresh", rows)
@@ -285,18 +287,14 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 	if t := j.log.Time; t != nil {
 		f.History.From, f.History.Until = slices.Min(t), slices.Max(t)
 	}
-	at := map[string]bool{}
 	for _, p := range m.Loggers {
-		at[p.Hash()] = true
 		a := p.Ancestor()
 		a.Fingerprints = fewer(a.Fingerprints)
 		f.History.Descend(a)
 		f.History.Descend(p.File().History.Ancestors...)
 	}
-	for _, l := range j.log.Loggers() {
-		if !at[l.Policy] {
-			f.History.Descend(policyfile.Ancestor{Policy: l.Policy})
-		}
+	for _, name := range Unfiled(j.log, m.Loggers) {
+		f.History.Descend(policyfile.Ancestor{Policy: name})
 	}
 	if m.Before == nil {
 		return
@@ -314,6 +312,23 @@ func (j *Judge) Record(f *policyfile.File, m Made) {
 			c.Taught = slices.Compact(c.Taught)
 		}
 	}
+}
+
+// Unfiled returns the policies that logged rows and have no file among those given. If no row names a policy by a
+// digest, as opl does, names such as v1 are believed to be of the files, of which there must be as many.
+func Unfiled(log *logs.Log, files []*policyfile.Policy) (names []string) {
+	digests := false
+	for _, l := range log.Loggers() {
+		_, notHex := hex.DecodeString(l.Policy)
+		digests = digests || notHex == nil && len(l.Policy) == 64
+		if !slices.ContainsFunc(files, func(p *policyfile.Policy) bool { return p.Hash() == l.Policy }) {
+			names = append(names, l.Policy)
+		}
+	}
+	if !digests && len(names) <= len(files) {
+		return nil
+	}
+	return names
 }
 
 // groups are the hashes of the groups of some rows, as a file records them: sorted,

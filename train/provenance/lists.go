@@ -148,9 +148,9 @@ func ownSets(log *logs.Log, from, to int) bool {
 	return true
 }
 
-// Floored refuses a policy with a floor, before it is learned, of lists whose rewards are assumed to be independent:
-// marginals could not find its probabilities unless each slot has a set of its own.
-func Floored(log *logs.Log) error {
+// Marginless refuses a policy that reads the slot, or has a floor, before it is learned, of lists whose rewards are
+// assumed to be independent: marginals could not find its probabilities unless each slot has a set of its own.
+func Marginless(log *logs.Log) error {
 	if log.Lists == nil {
 		return nil
 	}
@@ -160,7 +160,8 @@ func Floored(log *logs.Log) error {
 		apart := log.Lists.Assume == string(certify.Independence) || by != nil && by[i] == certify.Independence
 		if apart && !ownSets(log, first, starts[i+1]) {
 			return errors.New("setting assume independence needs the probability of each action in each slot, and " +
-				"those of a policy with a floor are known only given the slots above: take cascade or none")
+				"those of a policy that is learned, as it reads the slot or has a floor, are known only given the slots " +
+				"above: take cascade or none")
 		}
 	}
 	return err

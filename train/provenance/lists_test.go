@@ -101,8 +101,8 @@ func TestListsThatCertify_AreAllThatAPolicyIsAskedFor(t *testing.T) {
 		t.Errorf("%d lists guarantee %v", s.N, s.Guaranteed)
 	}
 	for assume, refused := range map[string]bool{"none": false, "cascade": false, "independence": true} {
-		if log.Lists.Assume = assume; (provenance.Floored(log) != nil) != refused {
-			t.Errorf("%s: a floor: %v", assume, provenance.Floored(log))
+		if log.Lists.Assume = assume; (provenance.Marginless(log) != nil) != refused {
+			t.Errorf("%s: a floor: %v", assume, provenance.Marginless(log))
 		}
 	}
 }

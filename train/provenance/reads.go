@@ -24,6 +24,9 @@ func Reads(f *policyfile.File, log *logs.Log) (absent string, err error) {
 	}
 	if absent, err = lacks("contexts", contexts, log.Names()); err == nil && absent == "" {
 		absent, err = lacks("actions", items, log.ItemNames())
+		if absent != "" && len(log.ItemNames()) == 0 {
+			absent += " (give the file that describes the actions as setting catalogue)"
+		}
 	}
 	return absent, err
 }

@@ -51,6 +51,9 @@ type Options struct {
 	// Mature, if above 0, is how old a decision must be at the newest time to be joined, and how long after it a
 	// reward counts, where rewards have times: all decisions then have had as long to earn something.
 	Mature time.Duration
+	// Computed are outcomes that a policy's reward is computed from, by their columns; where no file has rewards, a
+	// decision with all of these needs none, and is dropped without. nil: rewards are read.
+	Computed []string
 	// Min and Max are the range of rewards, mapped to costs from 0 to −1; both 0:
 	// 0 and 1.
 	Min, Max float64
@@ -517,6 +520,11 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 		s.Outcomes = append(s.Outcomes, known)
 		j.outcomes = append(j.outcomes, rewards.others[column])
 	}
+	for _, column := range o.Computed {
+		if j.rewards.others[column] == nil {
+			return *s, fmt.Errorf("the policy's reward is computed from %s, and no file of rewards has this column", column)
+		}
+	}
 	if err := j.check(); err != nil {
 		return *s, err
 	}
@@ -528,6 +536,9 @@ func (l *Log) Join(rewards *Rewards, write func(*logs.Decision) error, o Options
 			"join again", l.files[0].path, len(l.rows), j.seen)
 	}
 	if j.held != nil {
+		if note := j.unmatched(j.held.Slot > 0); note != "" {
+			s.Notes = append(slices.Clip(s.Notes), note)
+		}
 		j.held.Unrewarded = j.dropped
 		if err := write(j.held); err != nil {
 			return *s, err
@@ -580,11 +591,37 @@ func (j *joining) check() error {
 			wrong, first = fmt.Errorf("%s: row %d: %w", r.path, r.row, err), r.nth
 		}
 	}
-	if j.Orphans > 0 && j.Orphans == len(j.rewards.of) {
-		j.Notes = append(slices.Clip(j.Notes), "no reward is of any decision: is decision_id written alike in both, as "+
-			"12 and 00012 are not")
-	}
 	return wrong
+}
+
+// unmatched says so if no reward is of any decision, or of any slot of a list.
+func (j *joining) unmatched(slots bool) string {
+	switch {
+	case j.Orphans == 0 || j.Orphans < len(j.rewards.of):
+		return ""
+	case slots:
+		return "no reward is of any slot of a list: is decision_id written alike in both, as 12 and 00012 are not, and " +
+			"is there a column slot, counted from 1"
+	}
+	return "no reward is of any decision: is decision_id written alike in both, as 12 and 00012 are not"
+}
+
+// computed stands for the reward of a decision that has all outcomes which it is computed from.
+func (j *joining) computed(d *logs.Decision) (r reward, ok bool) {
+	for k, of := range j.outcomes {
+		if !slices.Contains(j.o.Computed, j.Outcomes[k].Column) {
+			continue
+		}
+		one, has := of[d.ID]
+		if has {
+			one, has = one.within(j.o.Mature, d.Time)
+		}
+		if r = one; !has && j.Outcomes[k].Given == nil {
+			return r, false
+		}
+	}
+	r.value = j.low
+	return r, true
 }
 
 func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
@@ -624,6 +661,9 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 		j.NoChance++
 	}
 	r, ok := j.rewards.of[d.ID]
+	if j.o.Computed != nil && d.Slot == 0 {
+		r, ok = j.computed(d)
+	}
 	if ok {
 		if r, ok = r.within(j.o.Mature, d.Time); !ok {
 			j.Late++
@@ -641,6 +681,8 @@ func (j *joining) take(d *logs.Decision, context jsontext.Value) (err error) {
 	switch {
 	case ok:
 		j.sum += r.value
+	case j.o.Missing == nil && d.Slot > 0 && j.unmatched(true) != "":
+		return errors.New(j.unmatched(true))
 	case j.o.Missing == nil && d.Slot > 0:
 		return fmt.Errorf("decision_id %q, slot %d has no reward: rewards of lists have a column slot, and "+
 			"setting missing-reward says what slots earn that nothing is known of", d.Slate, d.Slot)

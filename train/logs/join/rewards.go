@@ -199,5 +199,8 @@ func (r *Rewards) take(rows *logs.Rows, column, path string, n int, d Duplicates
 	return nil
 }
 
+// None reports that no decision has a reward.
+func (r *Rewards) None() bool { return len(r.of) == 0 }
+
 // Outcomes returns the columns of other outcomes that there are, in the order of their names.
 func (r *Rewards) Outcomes() []string { return slices.Sorted(maps.Keys(r.others)) }

@@ -383,7 +383,9 @@ func (b *brief) rest(rows [][]string, log, missing []string) {
 	for _, n := range log {
 		b.doubt("", "note", ": "+n)
 	}
-	b.what, b.fewest = "policies", 4
+	if b.what, b.fewest = "policies", 4; len(rows) <= 6 { // a head, what logged, and four at most: all are shown
+		b.fewest = len(rows)
+	}
 	b.columns("", rows)
 	b.notes = append(b.notes, missing...)
 }

@@ -36,6 +36,9 @@ func TestBrief_NamesWhatDoubts(t *testing.T) {
 			if strings.Count(text, "\n") > 1+below || strings.Contains(text, "\n\n") {
 				t.Errorf("%d doubts:\n%s", n, text)
 			}
+			if shown := strings.Count(chosen.String(), "\nn"); n <= 4 && shown < n {
+				t.Errorf("%d of %d policies have a line of the table:\n%s", shown, n, &chosen)
+			}
 			for i := range n {
 				if !strings.Contains(text, fmt.Sprintf("n%02d", i)) {
 					t.Errorf("doubt %d of %d is not told:\n%s", i, n, text)

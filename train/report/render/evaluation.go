@@ -324,6 +324,10 @@ func headline(r ope.Result) (html.Tone, string) {
 			}
 		}
 	}
+	more := fmt.Sprintf("Shown to earn more, with probability %v: %s.", 1-r.Delta, strings.Join(shown, ", "))
+	if believed == 0 && shown != nil { // bounds hold of few rows, too
+		return html.Good, more + " None of the estimates is to be believed, as the log says too little for one."
+	}
 	if doubt := flattered(r); believed == 0 && doubt != "" {
 		return html.Bad, "None of these estimates is to be believed: " + doubt + "."
 	}
@@ -343,8 +347,7 @@ func headline(r ope.Result) (html.Tone, string) {
 	case shown == nil:
 		return html.Doubt, verdict + "None is shown to earn more."
 	}
-	return html.Good, verdict + fmt.Sprintf("Shown to earn more, with probability %v: %s.", 1-r.Delta,
-		strings.Join(shown, ", "))
+	return html.Good, verdict + more
 }
 
 // flattered names the first policy of which the assumption about lists is not to be believed, and says why.
