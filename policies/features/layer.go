@@ -426,6 +426,9 @@ func (l *Layer) activate(h float64) float64 {
 	case Tanh:
 		return math.Tanh(h)
 	case Cos:
+		if h == 0 { // as most are of [Pairs]
+			return 1
+		}
 		return math.Cos(h)
 	}
 	return h

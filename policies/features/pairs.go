@@ -16,10 +16,10 @@ import (
 // "QuickScorer"). So the score of a pair is equal, but for rounding, to what a pass through the layers gives. It is the
 // same number in every use of Pairs.
 type Pairs struct {
-	d, n  int // features of x and of z
-	atoms *Net
-	sums  []sum // of what the first layers give
-	tail  *Net  // of what is left of the layers
+	d, n  int     // features of x and of z
+	atoms [2]*Net // of x and of z
+	sums  []sum   // of what the first layers give
+	tail  *Net    // of what is left of the layers
 	theta []float64
 	whole *Net // layers that cannot be parted
 	width int  // numbers of a Half
@@ -102,10 +102,10 @@ type split struct {
 	left uint64
 }
 
-// parted is what is made of x and z so far: layers that give atoms, by the side that each is of, and the forms that the
-// layers of the net would give.
+// parted is what is made of x and z so far: layers that give atoms, of which those for x need not compute the atoms of z
+// and the other way round, by the side that each atom is of, and the forms that the layers of the net would give.
 type parted struct {
-	layers []Layer
+	layers [2][]Layer
 	side   []int
 	forms  []form
 }
@@ -128,7 +128,10 @@ func NewPairs(layers []Layer, theta []float64, d, n int) *Pairs {
 		p.whole, p.width = NewNet(layers), max(d, n)
 		return p
 	}
-	if p.atoms = NewNet(all.layers); len(rest) > 0 {
+	for side := range p.atoms {
+		p.atoms[side] = NewNet(all.layers[side])
+	}
+	if len(rest) > 0 {
 		p.tail = NewNet(rest)
 	} else {
 		all.forms = []form{combined(all.forms, theta)}
@@ -147,7 +150,7 @@ func (p *Pairs) Scratch() int {
 	if p.whole != nil {
 		return p.d + p.n + len(p.theta) + p.whole.Scratch()
 	}
-	n := p.d + p.n + p.atoms.Out(p.d+p.n) + p.atoms.Scratch()
+	n := p.d + p.n + p.atoms[0].Out(p.d+p.n) + max(p.atoms[0].Scratch(), p.atoms[1].Scratch())
 	if p.tail != nil {
 		n = max(n, len(p.sums)+len(p.theta)+p.tail.Scratch())
 	}
@@ -168,8 +171,8 @@ func (p *Pairs) half(h Half, x []float64, side int, scratch []float64) {
 	in := scratch[:p.d+p.n]
 	clear(in)
 	copy(in[side*p.d:], x)
-	atoms := scratch[len(in):][:p.atoms.Out(len(in))]
-	p.atoms.Apply(atoms, in, scratch[len(in)+len(atoms):])
+	atoms := scratch[len(in):][:p.atoms[side].Out(len(in))]
+	p.atoms[side].Apply(atoms, in, scratch[len(in)+len(atoms):])
 	for i := range p.sums {
 		s := &p.sums[i]
 		for r, of := range s.half[side] {
@@ -330,8 +333,15 @@ func (p *parted) by(l *Layer) *parted {
 }
 
 // then is p with a layer behind those that give atoms.
-func (p *parted) then(l Layer, side []int) *parted {
-	return &parted{layers: append(slices.Clip(p.layers), l), side: side}
+func (p *parted) then(l Layer, side []int) *parted { return p.thenEach([2]Layer{l, l}, side) }
+
+// thenEach is then with a layer for x and one for z.
+func (p *parted) thenEach(l [2]Layer, side []int) *parted {
+	out := &parted{side: side}
+	for s := range l {
+		out.layers[s] = append(slices.Clip(p.layers[s]), l[s])
+	}
+	return out
 }
 
 // picked makes the forms the only atoms.
@@ -402,8 +412,7 @@ func (p *parted) products(l *Products, at []int) *parted {
 // trees of which an output has one side alone give atoms.
 func (p *parted) trees(l *Forest, at []int) *parted {
 	p = p.picked(at)
-	n := len(p.side)
-	out := p.then(Layer{Branches: &Branches{In: n, Chains: [][]Layer{{}, {{Trees: l}}}}}, slices.Clone(p.side))
+	n, side := len(p.side), slices.Clone(p.side)
 	sides, first := make([][2]bool, len(l.Base)), 0
 	forms := make([]form, len(l.Base))
 	for t, size := range l.Sizes {
@@ -427,31 +436,58 @@ func (p *parted) trees(l *Forest, at []int) *parted {
 		forms[o].trees = append(forms[o].trees, weighed{tree, l, 0, 1})
 		first += int(size)
 	}
-	mixed := 0
+	var only [2]*Forest // trees of one side
+	for s := range only {
+		only[s] = &Forest{In: n, Base: l.Base, Sets: l.Sets}
+	}
+	mixed, first := 0, 0
 	for o := range forms {
 		forms[o].constant = l.Base[o]
-		side := 0
+		s := 0
 		if sides[o][1] {
-			side = 1
+			s = 1
 		}
-		out.side = append(out.side, side)
+		side = append(side, s)
 		if sides[o][0] && sides[o][1] {
 			mixed++
 			continue
 		}
-		forms[o] = out.atom(n + o)
+		forms[o] = form{}
+		forms[o].of[s] = []atom{{n + o, 1}}
 	}
-	if out.forms = forms; mixed == len(forms) {
-		out.layers, out.side = p.layers, p.side
+	for t, size := range l.Sizes {
+		o, end := l.Outputs[t], first+int(size)
+		if len(forms[o].trees) == 0 {
+			f := only[side[n+int(o)]]
+			f.Outputs, f.Sizes = append(f.Outputs, o), append(f.Sizes, size)
+			f.Feature, f.Value = append(f.Feature, l.Feature[first:end]...), append(f.Value, l.Value[first:end]...)
+			f.Right = append(f.Right, l.Right[first:end]...)
+		}
+		first = end
 	}
+	if mixed == len(forms) {
+		return &parted{p.layers, p.side, forms}
+	}
+	out := p.thenEach([2]Layer{beside(n, Layer{Trees: only[0]}), beside(n, Layer{Trees: only[1]})}, side)
+	out.forms = forms
 	return out
+}
+
+// beside gives n features and what a layer makes of them.
+func beside(n int, l Layer) Layer {
+	return Layer{Branches: &Branches{In: n, Chains: [][]Layer{{}, {l}}}}
 }
 
 // waves is by a layer of cosines of sums: cos(u + v) = cos u cos v − sin u sin v.
 func (p *parted) waves(l *Layer) *parted {
 	sums, m := p.weighted(l), len(l.Weights)
-	wide := Layer{Activation: Cos, Weights: make([][]float64, 4*m), Bias: make([]float64, 4*m)}
-	out := &parted{}
+	var of [2]Layer
+	for s := range of {
+		of[s] = Layer{Activation: Cos, Weights: make([][]float64, 4*m), Bias: make([]float64, 4*m)}
+	}
+	zero := make([]float64, len(p.side))
+	var side []int
+	var forms []form
 	for k := range sums {
 		f := &sums[k]
 		if len(f.products) > 0 || len(f.trees) > 0 {
@@ -466,13 +502,15 @@ func (p *parted) waves(l *Layer) *parted {
 			if s == 0 {
 				bias = f.constant
 			}
-			wide.Weights[at], wide.Weights[at+1] = row, row
-			wide.Bias[at], wide.Bias[at+1] = bias, bias-math.Pi/2 // cos(u − π/2) = sin u
-			out.side = append(out.side, s, s)
+			of[s].Weights[at], of[s].Weights[at+1] = row, row
+			of[s].Bias[at], of[s].Bias[at+1] = bias, bias-math.Pi/2 // cos(u − π/2) = sin u
+			of[1-s].Weights[at], of[1-s].Weights[at+1] = zero, zero
+			side = append(side, s, s)
 		}
-		out.forms = append(out.forms, form{products: []product{{4 * k, 4*k + 2, 1}, {4*k + 1, 4*k + 3, -1}}})
+		forms = append(forms, form{products: []product{{4 * k, 4*k + 2, 1}, {4*k + 1, 4*k + 3, -1}}})
 	}
-	out.layers = append(slices.Clip(p.layers), wide)
+	out := p.thenEach(of, side)
+	out.forms = forms
 	return out
 }
 
@@ -511,7 +549,7 @@ func (p *parted) linear(l *Layer) *parted {
 	}
 	out := &parted{layers: p.layers, side: p.side}
 	if len(rows.Weights) > 0 {
-		out = p.then(Layer{Branches: &Branches{In: n, Chains: [][]Layer{{}, {rows}}}}, side)
+		out = p.then(beside(n, rows), side)
 	}
 	out.forms = forms
 	return out
@@ -544,19 +582,22 @@ func combined(forms []form, w []float64) (out form) {
 // branches is by several chains of the same forms.
 func (p *parted) branches(l *Branches, at []int) *parted {
 	p = p.picked(at)
-	chains := &Branches{In: len(p.side)}
-	out := p.then(Layer{Branches: chains}, nil)
+	n := len(p.side)
+	of := [2]*Branches{{In: n}, {In: n}}
+	out := p.thenEach([2]Layer{{Branches: of[0]}, {Branches: of[1]}}, nil)
 	for _, chain := range l.Chains {
 		start := (&parted{side: p.side}).all()
-		of, rest := start.through(chain)
+		next, rest := start.through(chain)
 		if len(rest) > 0 {
 			return nil
 		}
-		shift := len(out.side)
-		for _, f := range of.forms {
-			out.forms = append(out.forms, f.shifted(shift))
+		for _, f := range next.forms {
+			out.forms = append(out.forms, f.shifted(len(out.side)))
 		}
-		chains.Chains, out.side = append(chains.Chains, of.layers), append(out.side, of.side...)
+		for s := range of {
+			of[s].Chains = append(of[s].Chains, next.layers[s])
+		}
+		out.side = append(out.side, next.side...)
 	}
 	return out
 }
