@@ -24,7 +24,8 @@ const leastSpread = 30 // actions
 //	gain − z_{1−δ} √(E[Σ_a π(a|x)²/π₀(a) r̂(x, a)]/n),
 //
 // where n rows certify and π₀(a) is what an action was logged with on average; with r̂(1 − r̂) where doubly robust bounds can
-// be had. If nothing is to be guaranteed at any τ, the largest score is played.
+// be had. Temperatures at which four fifths of the gain are left, and a fifth of that to be guaranteed, come before others.
+// If nothing is to be guaranteed at any τ, the largest score is played.
 func (t *comparison) spread(s []Component, teaching, rows []int) (tau float64, err error) {
 	log, err := t.view(s[0].In, rows)
 	if err != nil {
@@ -68,12 +69,14 @@ func (t *comparison) spread(s []Component, teaching, rows []int) (tau float64, e
 			}
 		}
 	}
-	most, z := 0., distuv.UnitNormal.Quantile(1-t.c.Delta)
-	for k := range n {
-		gain := (gain[k] - base) / float64(len(rows))
-		least := gain - z*math.Sqrt(square[k]/float64(len(rows)*t.certifying))
-		if least > 0 && gain*least > most {
-			if most, tau = gain*least, 0; k > 0 {
+	best, near, z := 0., false, distuv.UnitNormal.Quantile(1-t.c.Delta)
+	most := slices.Max(gain) - base
+	for k, v := range gain {
+		v -= base
+		least := v - z*math.Sqrt(square[k]*float64(len(rows))/float64(t.certifying))
+		keeps := v >= .8*most && least >= .2*v
+		if least > 0 && (keeps && !near || keeps == near && v*least > best) {
+			if best, near, tau = v*least, keeps, 0; k > 0 {
 				tau = temperatures[k-1]
 			}
 		}
