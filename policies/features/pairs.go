@@ -110,7 +110,10 @@ type parted struct {
 	forms  []form
 }
 
-const mostLeaves = 64 // of a tree, in a mask
+const (
+	mostLeaves = 64      // of a tree, in a mask
+	mostTerms  = 1 << 22 // of forms: sums of sums have as many times more
+)
 
 // NewPairs makes scores of x [d] and z [n] of layers, which must have passed Check of d + n features.
 func NewPairs(layers []Layer, theta []float64, d, n int) *Pairs {
@@ -488,6 +491,9 @@ func (p *parted) waves(l *Layer) *parted {
 	zero := make([]float64, len(p.side))
 	var side []int
 	var forms []form
+	if sums == nil {
+		return nil
+	}
 	for k := range sums {
 		f := &sums[k]
 		if len(f.products) > 0 || len(f.trees) > 0 {
@@ -514,8 +520,18 @@ func (p *parted) waves(l *Layer) *parted {
 	return out
 }
 
-// weighted are the forms that a layer of weights gives.
+// terms counts what a form is a sum of.
+func (f *form) terms() int { return len(f.of[0]) + len(f.of[1]) + len(f.products) + len(f.trees) }
+
+// weighted are the forms that a layer of weights gives; nil: they have too many terms.
 func (p *parted) weighted(l *Layer) (forms []form) {
+	all := 0
+	for i := range p.forms {
+		all += p.forms[i].terms()
+	}
+	if all > mostTerms/len(l.Weights) {
+		return nil
+	}
 	for o, row := range l.Weights {
 		f := combined(p.forms, row)
 		if l.Bias != nil {
@@ -529,6 +545,9 @@ func (p *parted) weighted(l *Layer) (forms []form) {
 // linear is by a layer without an activation. What is of one side is an atom.
 func (p *parted) linear(l *Layer) *parted {
 	forms, n := p.weighted(l), len(p.side)
+	if forms == nil {
+		return nil
+	}
 	var rows Layer
 	side := slices.Clone(p.side)
 	for o := range forms {

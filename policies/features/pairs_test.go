@@ -77,6 +77,7 @@ func TestPairs_ScoreAsTheLayersDo(t *testing.T) {
 		"mixture":         {[]Layer{clip, {Branches: &Branches{In: d + n, Chains: [][]Layer{regression, waves, trees}}}}, true},
 		"sales":           {sales, true},
 		"waves of waves":  {append(append([]Layer{}, waves[0]), Layer{Weights: matrix(r, 2, d+n+7), Activation: Cos}), true},
+		"sums of sums":    {[]Layer{{Weights: matrix(r, 40, d+n)}, {Weights: matrix(r, 40, 40)}, {Weights: matrix(r, 40, 40)}, {Weights: matrix(r, 40, 40)}}, true},
 		"relu":            {[]Layer{{Weights: matrix(r, 3, d+n), Activation: ReLU}}, false},
 		"products of all": {[]Layer{{Products: &Products{In: d + n, Pairs: [][]int32{{0, 4}}}}, {Clip: &Clip{Low: make([]float64, 10), High: make([]float64, 10)}}}, true},
 	} {

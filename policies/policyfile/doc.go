@@ -53,7 +53,7 @@
 //	  prior        N(mean, scale²·I), optional
 //	  taught       hashes of the rows that what must be fixed was learned from: prior, encoder,
 //	               layers, reward model; sorted, distinct, 64 bits little-endian each, in base64
-//	  chosen       likewise, of the rows that the posterior was trained or chosen on; of an argmax
+//	  chosen       likewise, of the rows that the posterior was trained or chosen on; of an argmax, or joint scores,
 //	               those that certified it, which changed nothing of it: none if they are more than 2²⁴.
 //	               In a mixture that was learned in
 //	               chunks these are a chunk's, w is their share, and those before are among taught
@@ -132,7 +132,8 @@
 //	s_a = Σ_j g_j z_j(a),   g_j = Σ_i φ_i(x) W_ji
 //
 // each sum in the order of its index, every product and every sum rounded to 64 bits. If they are joint, the layers make
-// h of the features φ(x) and, behind them, z(a), and s_a = Σ_j h_j μ_j. z(a) is what the
+// h of the features φ(x) and, behind them, z(a), and s_a = Σ_j h_j μ_j, whose last bits depend on the program: parts of
+// φ(x) and of z(a) alone are computed once here. z(a) is what the
 // items' encoder gives of a's named values, rounded to 32 bits, and then a 1 for each
 // name in own that is a's, else 0. K is the number of actions that are offered, and so is that of the
 // floor ε/K. The kinds are softmax and argmax: actions share W, so that the scores under a gaussian are
