@@ -24,8 +24,8 @@ const leastSpread = 30 // actions
 //	gain − z_{1−δ} √(E[Σ_a π(a|x)²/π₀(a) r̂(x, a)]/n),
 //
 // where n rows certify and π₀(a) is what an action was logged with on average; with r̂(1 − r̂) where doubly robust bounds can
-// be had. Temperatures at which four fifths of the gain are left, and a fifth of that to be guaranteed, come before others.
-// If nothing is to be guaranteed at any τ, the largest score is played.
+// be had. Temperatures at which .95 of the gain is left, then those at which .8 is, three tenths of it to be guaranteed, come
+// before others. If nothing is to be guaranteed at any τ, the largest score is played.
 func (t *comparison) spread(s []Component, teaching, rows []int) (tau float64, err error) {
 	log, err := t.view(s[0].In, rows)
 	if err != nil {
@@ -69,16 +69,20 @@ func (t *comparison) spread(s []Component, teaching, rows []int) (tau float64, e
 			}
 		}
 	}
-	best, near, z := 0., false, distuv.UnitNormal.Quantile(1-t.c.Delta)
+	best, z := 0., distuv.UnitNormal.Quantile(1-t.c.Delta)
 	most := slices.Max(gain) - base
-	for k, v := range gain {
-		v -= base
-		least := v - z*math.Sqrt(square[k]*float64(len(rows))/float64(t.certifying))
-		keeps := v >= .8*most && least >= .2*v
-		if least > 0 && (keeps && !near || keeps == near && v*least > best) {
-			if best, near, tau = v*least, keeps, 0; k > 0 {
-				tau = temperatures[k-1]
+	for _, keeps := range []float64{.95, .8, 0} {
+		for k, v := range gain {
+			v -= base
+			least := v - z*math.Sqrt(square[k]*float64(len(rows))/float64(t.certifying))
+			if v >= keeps*most && (keeps == 0 || least >= .3*v) && v*least > best {
+				if best, tau = v*least, 0; k > 0 {
+					tau = temperatures[k-1]
+				}
 			}
+		}
+		if best > 0 {
+			break
 		}
 	}
 	return tau, nil
