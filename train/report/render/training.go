@@ -90,9 +90,9 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 		fact("learned", "%s; %.1f s", learnedText(t, f), t.Seconds),
 		{Name: "estimate", Value: estimated(t.Estimate, u, on, unit)},
 	}
-	if c.Joint && c.Kind == policyfile.Softmax {
+	if c.Joint && c.Kind == policyfile.Softmax && t.Policy != c.Kind && t.Learner != "start" {
 		facts = append(facts, fact("drawn", "the larger its score, the more often an action is played: of a policy that plays "+
-			"one of many too little can be guaranteed (--policy argmax plays the one)"))
+			"the best of many alone less can be guaranteed (--policy argmax plays it)"))
 	}
 	var of []string
 	for _, d := range t.Divisions {
