@@ -186,9 +186,9 @@ func (d *Direct) component(t *table, chains [][]features.Layer) Component {
 		layers, theta = append(slices.Clip(layers), t.sales.link(theta)...), identity(t.k)
 	}
 	if t.context > 0 {
-		return Component{1, theta, Jointly(append([]features.Layer{{Clip: t.seen()}}, layers...))}
+		return Component{Weight: 1, Theta: theta, In: Jointly(append([]features.Layer{{Clip: t.seen()}}, layers...))}
 	}
-	return Component{1, theta, Layered(layers)}
+	return Component{Weight: 1, Theta: theta, In: Layered(layers)}
 }
 
 // seen are the ranges of the features: an action that is unlike all that were tried counts as the last one that was.

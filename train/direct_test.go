@@ -542,7 +542,7 @@ func TestBeyondDoubt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad := Component{1, slices.Clone(good.Theta), good.In} // it plays the worst
+	bad := Component{Weight: 1, Theta: slices.Clone(good.Theta), In: good.In} // it plays the worst
 	floats.Scale(-1, bad.Theta)
 	of := func(layers int, first, second Component) float64 {
 		direct.Layers = layers

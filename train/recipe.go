@@ -48,8 +48,6 @@ type Recipe struct {
 	// Start are the policies that play now, of argmax with these scores, drawn anew for every decision:
 	// together, with the recipe's floor, they are a candidate. nil: the prior's mean is, unless it is 0.
 	Start []Component
-	// Drawn says that Start are policies that draw by softmax.
-	Drawn bool
 	// Largest says that the largest score is played, where else actions would be drawn by joint scores: of many, too
 	// little could be guaranteed of a policy that plays one.
 	Largest bool
@@ -82,10 +80,13 @@ type Component struct {
 	Weight float64         // probability of this policy in the mixture
 	Theta  []float64       // [K×m]
 	In     *Representation // nil: the contexts
+	Drawn  bool            // actions are drawn by the softmax of the scores: it is no argmax
 }
 
 // alone is a mixture of one.
-func alone(theta []float64, in *Representation) []Component { return []Component{{1, theta, in}} }
+func alone(theta []float64, in *Representation) []Component {
+	return []Component{{Weight: 1, Theta: theta, In: in}}
+}
 
 // ChunkPolicy is what a Recipe learned before a chunk of rows, which certifies it.
 type ChunkPolicy struct {
@@ -365,11 +366,7 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*ChunkPolic
 	if out.Models, err = r.models(ctx, log, teaching, c, last, by); err != nil {
 		return nil, err
 	}
-	switch tau := r.temperature(by); {
-	case r.Drawn && by.name == start:
-		out.Policy = policies.Floor{Policy: policies.Softmax{}, Epsilon: r.Floor}
-	case tau > 0:
-		out.Policy = policies.Floor{Policy: policies.Softmax{}, Epsilon: r.Floor}
+	if tau := r.temperature(by); tau > 0 {
 		out.Components = spreads(chosen, tau)
 		last = out.Components[len(chosen)-1]
 		out.Learner += fmt.Sprintf(" at temperature %g", tau)
@@ -557,12 +554,9 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 			o.Models = append(o.Models, RewardModel{of.model, learned[i][0].Theta}.on(on, propensity.RowSet{}))
 		}
 	}
-	s, policy := learned[at], t.policy
-	if t.Drawn && all[at].name == start {
-		policy = policies.Floor{Policy: policies.Softmax{}, Epsilon: t.Floor}
-	}
+	s := learned[at]
 	t.held = rows
-	pi, err := play(policy, s, func(in *Representation) (*logs.Log, error) { return t.view(in, rows) })
+	pi, err := play(t.policy, s, func(in *Representation) (*logs.Log, error) { return t.view(in, rows) })
 	if err != nil {
 		return 0, err
 	}
@@ -646,6 +640,12 @@ func (c *ChunkPolicy) view(in *Representation, log *logs.Log, threads int) (of *
 	return c.seen.view, err
 }
 
+// epsilon is the floor of a policy.
+func epsilon(policy policies.Policy) float64 {
+	f, _ := policy.(policies.Floor)
+	return f.Epsilon
+}
+
 func play(policy policies.Policy, components []Component,
 	view func(*Representation) (*logs.Log, error)) (certify.Policy, error) {
 	var all []certify.Policy
@@ -654,7 +654,11 @@ func play(policy policies.Policy, components []Component,
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, certify.Play(policy, s.Theta, log))
+		plays := policy
+		if s.Drawn {
+			plays = policies.Floor{Policy: policies.Softmax{}, Epsilon: epsilon(policy)}
+		}
+		all = append(all, certify.Play(plays, s.Theta, log))
 	}
 	if len(all) == 1 {
 		return all[0], nil

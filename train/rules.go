@@ -64,7 +64,7 @@ func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool
 	if err != nil {
 		return Component{}, fmt.Errorf("train: %w", err)
 	}
-	return Component{1, identity(t.k), Layered([]features.Layer{{Trees: tree.Forest(t.x.Width, t.k)}})}, nil
+	return Component{Weight: 1, Theta: identity(t.k), In: Layered([]features.Layer{{Trees: tree.Forest(t.x.Width, t.k)}})}, nil
 }
 
 // identity is θ [K×K] of scores that are given.

@@ -114,7 +114,7 @@ func (r *Recipe) temperature(best candidate) float64 {
 func spreads(s []Component, tau float64) []Component {
 	s = slices.Clone(s)
 	for i := range s {
-		s[i].Theta = floats.ScaleTo(make([]float64, len(s[i].Theta)), 1/tau, s[i].Theta)
+		s[i].Theta, s[i].Drawn = floats.ScaleTo(make([]float64, len(s[i].Theta)), 1/tau, s[i].Theta), true
 	}
 	return s
 }

@@ -370,6 +370,18 @@ func TestLearn_OfManyItemsDrawsAmongTheBest(t *testing.T) {
 	if after, _, _, _, _ := m.earn(t, r, 3, 300, m.old); again.Training.Learner != "start" || math.Abs(after-earned) > 1e-12 {
 		t.Errorf("learning from it: %s, which earns %v, and before %v", again.Training.Learner, after, earned)
 	}
+	// A mixture of some that draw and some that do not plays on as it is, too.
+	mixed := *p.File()
+	mixed.Components = slices.Clone(mixed.Components)
+	mixed.Components[0].Kind = policyfile.ArgMax
+	if o.PriorFile, err = policyfile.New(&mixed); err != nil {
+		t.Fatal(err)
+	}
+	earned, _, _, _, _ = m.earn(t, o.PriorFile, 3, 300, m.old)
+	again, r = m.learn(t, later, items, o)
+	if after, _, _, _, _ := m.earn(t, r, 3, 300, m.old); again.Training.Learner != "start" || math.Abs(after-earned) > 1e-12 {
+		t.Errorf("learning from a mixture of both: %s, which earns %v, and before %v", again.Training.Learner, after, earned)
+	}
 }
 
 // What has no meaning for actions with features is refused with the reason.

@@ -158,7 +158,6 @@ type learning struct {
 	encoded              *logs.Log         // the log, encoded
 	prior                policies.Prior    // where learning starts
 	start                []train.Component // what plays, if it has a file
-	drawn                bool              // by softmax
 	layers               []features.Layer  // that objectives' policies are linear in
 	mixture              *train.Chunked    // that the recipe learned; nil: an objective learned one policy
 	out                  *Learned
@@ -275,16 +274,16 @@ func (l *learning) startFrom(f *policyfile.Policy) error {
 	}
 	for _, c := range f.File().Components {
 		if l.start = append(l.start, train.Component{Weight: c.Weight, Theta: slices.Concat(c.Weights...),
-			In: representation(c)}); !c.Fixed() || c.Kind != last.Kind || !reflect.DeepEqual(c.Encoder,
+			In: representation(c), Drawn: c.Joint && c.Kind == policyfile.Softmax}); !c.Fixed() || !reflect.DeepEqual(c.Encoder,
 			last.Encoder) || !reflect.DeepEqual(c.Items, last.Items) {
 			l.start = nil // the last alone
 			break
 		}
 	}
 	if l.start == nil {
-		l.start = []train.Component{{Weight: 1, Theta: slices.Concat(last.Weights...), In: representation(last)}}
+		l.start = []train.Component{{Weight: 1, Theta: slices.Concat(last.Weights...), In: representation(last),
+			Drawn: last.Joint && last.Kind == policyfile.Softmax}}
 	}
-	l.drawn = last.Joint && last.Kind == policyfile.Softmax
 	if l.layers = last.Layers; !l.objective.Recipe || l.layers == nil {
 		l.prior.Mean = slices.Concat(last.Weights...)
 	}
@@ -449,7 +448,7 @@ func (l *learning) recipe(ctx context.Context) error {
 	softmax := w.epoch(policies.Softmax{})
 	c.Epoch = func(p train.Epoch) bool { return !p.Prior || softmax(p) }
 	c.Prior, c.Threads = l.prior, runtime.GOMAXPROCS(0)
-	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Start: l.start, Drawn: l.drawn,
+	r := train.Recipe{Floor: l.o.Floor, Gamma: l.o.Gamma, Teaching: l.teaching, Start: l.start,
 		Largest:   l.o.Policy == policyfile.ArgMax,
 		LayerRate: t.LayerRate, Learners: l.o.Learners}
 	ruled := l.listed() && l.log.K() <= mostRuled && l.encoded.Dim() <= mostWide
@@ -718,12 +717,11 @@ func (l *learning) makeFile() (err error) {
 			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: len(f.Components) +
 				len(p.Components) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
 		}
-		kind := t.Policy
-		if f, has := p.Policy.(policies.Floor); has && l.objective.Recipe {
-			kind = f.Policy.Name()
-		}
 		for _, s := range p.Components {
-			rows := q.Actions
+			rows, kind := q.Actions, t.Policy
+			if s.Drawn {
+				kind = policyfile.Softmax
+			}
 			if s.In.Joint() {
 				rows = 1
 			} else if l.items != nil {

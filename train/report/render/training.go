@@ -90,7 +90,8 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 		fact("learned", "%s; %.1f s", learnedText(t, f), t.Seconds),
 		{Name: "estimate", Value: estimated(t.Estimate, u, on, unit)},
 	}
-	if c.Joint && c.Kind == policyfile.Softmax && t.Policy != c.Kind && t.Learner != "start" {
+	drawn := func(c policyfile.Component) bool { return c.Joint && c.Kind == policyfile.Softmax }
+	if slices.ContainsFunc(f.Components, drawn) && t.Learner != "start" {
 		facts = append(facts, fact("drawn", "the larger its score, the more often an action is played: of a policy that plays "+
 			"the best of many alone less can be guaranteed (--policy argmax plays it)"))
 	}
@@ -123,7 +124,15 @@ func learnedText(t pipeline.Training, f *policyfile.File) string {
 	c := &f.Components[0]
 	text := fmt.Sprintf("by %s: %s policy", t.Objective, c.Kind)
 	if n := len(f.Components); n > 1 {
-		text = fmt.Sprintf("by %s: a mixture of %d %s policies", t.Objective, n, c.Kind)
+		kinds := map[string]int{}
+		for i := range f.Components {
+			kinds[f.Components[i].Kind]++
+		}
+		var of []string
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			of = append(of, fmt.Sprintf("%d %s", kinds[kind], kind))
+		}
+		text = fmt.Sprintf("by %s: a mixture of %s policies", t.Objective, strings.Join(of, " and "))
 	}
 	if t.Weight != "" {
 		text += ", weight " + t.Weight
