@@ -21,21 +21,26 @@ const leastSpread = 30 // actions
 // a policy that plays one earns, so that little of its gain can be guaranteed. τ is of the largest product of the gain by
 // the model and of what of it is to be guaranteed,
 //
-//	gain − z_{1−δ} √(E[Σ_a π(a|x)²/π₀(a) r̂(x, a)]/n),
+//	gain − z_{1−δ} √(E[Σ_a π(a|x)²/π₀(a) ρ r̂(x, a)]/n),   ρ = Σ r³/Σ r²,
 //
-// where n rows certify and π₀(a) is what an action was logged with on average; with r̂(1 − r̂) where doubly robust bounds can
-// be had. Temperatures at which .95 of the gain is left, then those at which .8 is, three tenths of it to be guaranteed, come
-// before others. If nothing is to be guaranteed at any τ, the largest score is played.
+// where n rows certify and π₀(a) is what an action was logged with on average; with ρ r̂(1 − r̂) where doubly robust bounds
+// can be had, and ρ is how large rewards are, of those worth playing for. Temperatures at which .95 of the gain is left, then
+// those at which .8 is, three tenths of it to be guaranteed, come before others. If nothing is to be guaranteed at any τ, the
+// largest score is played.
 func (t *comparison) spread(s []Component, teaching, rows []int) (tau float64, err error) {
 	log, err := t.view(s[0].In, rows)
 	if err != nil {
 		return 0, err
 	}
 	logged, seen := make([]float64, log.K()), make([]float64, log.K())
+	var second, third float64
 	for _, i := range teaching {
 		logged[log.Action[i]] += log.Propensity[i]
 		seen[log.Action[i]]++
+		square := log.Cost[i] * log.Cost[i]
+		second, third = second+square, third-square*log.Cost[i]
 	}
+	size := third / second // 1 of rewards that are 0 or 1, less of prices; NaN: all are 0
 	all := make([]float64, log.MostOptions())
 	scaled, rewards, inverse := slices.Clone(all), slices.Clone(all), slices.Clone(all)
 	n, base, modelled := 1+len(temperatures), 0., !log.LoggedOnly()
@@ -61,9 +66,9 @@ func (t *comparison) spread(s []Component, teaching, rows []int) (tau float64, e
 			propensity.AddFloor(pi, t.Floor)
 			for j, p := range pi {
 				gain[k] += p * r[j]
-				v := r[j]
+				v := size * r[j]
 				if modelled {
-					v *= 1 - v
+					v *= 1 - r[j]
 				}
 				square[k] += p * p * inverse[j] * v
 			}
