@@ -1,9 +1,13 @@
 package features
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // grow is a tree of some depth at random of features 0 to in − 1, the last two of which are a category's.
@@ -61,7 +65,11 @@ func TestPairs_ScoreAsTheLayersDo(t *testing.T) {
 		{{Weights: [][]float64{{0, 0, 0, 0, 1, 2, 0, 0, 1}}}, {Pieces: &Pieces{In: 1, Keep: []int32{}, Features: []int32{0}, Knots: knots[:1]}},
 			{Weights: matrix(r, 2, 3), Bias: []float64{.5, .1}}}}}},
 		{Branches: &Branches{In: 3, Chains: [][]Layer{odds, odds}}}, {Weights: matrix(r, 2, 6)}}
-	for name, of := range map[string]struct {
+	small := Layer{Weights: matrix(r, 40, 40)}
+	for i := range small.Weights {
+		floats.Scale(1/40., small.Weights[i])
+	}
+	cases := map[string]struct {
 		layers []Layer
 		parted bool
 	}{
@@ -77,11 +85,12 @@ func TestPairs_ScoreAsTheLayersDo(t *testing.T) {
 		"mixture":         {[]Layer{clip, {Branches: &Branches{In: d + n, Chains: [][]Layer{regression, waves, trees}}}}, true},
 		"sales":           {sales, true},
 		"waves of waves":  {append(append([]Layer{}, waves[0]), Layer{Weights: matrix(r, 2, d+n+7), Activation: Cos}), true},
-		"sums of sums":    {[]Layer{{Weights: matrix(r, 40, d+n)}, {Weights: matrix(r, 40, 40)}, {Weights: matrix(r, 40, 40)}, {Weights: matrix(r, 40, 40)}}, true},
+		"sums of sums":    {[]Layer{{Weights: matrix(r, 40, d+n)}, small, small, small}, true},
 		"relu":            {[]Layer{{Weights: matrix(r, 3, d+n), Activation: ReLU}}, false},
 		"products of all": {[]Layer{{Products: &Products{In: d + n, Pairs: [][]int32{{0, 4}}}}, {Clip: &Clip{Low: make([]float64, 10), High: make([]float64, 10)}}}, true},
-	} {
-		in := d + n
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		of, in := cases[name], d+n
 		for i := range of.layers {
 			if err := of.layers[i].Check(in); err != nil {
 				t.Fatal(name, err)
