@@ -64,7 +64,8 @@ func (r *Rules) Learn(ctx context.Context, log *logs.Log, rows []int, trial bool
 	if err != nil {
 		return Component{}, fmt.Errorf("train: %w", err)
 	}
-	return Component{Weight: 1, Theta: identity(t.k), In: Layered([]features.Layer{{Trees: tree.Forest(t.x.Width, t.k)}})}, nil
+	in := Layered([]features.Layer{{Trees: tree.Forest(t.x.Width, t.k)}})
+	return Component{Weight: 1, Theta: identity(t.k), In: in}, nil
 }
 
 // identity is θ [K×K] of scores that are given.

@@ -11,22 +11,22 @@ import (
 	"opl/policies/propensity"
 )
 
-// temperatures are those of softmax(s/τ) with joint scores s that take the place of the largest score where many actions
-// are offered.
+// temperatures are those of softmax(s/τ) with joint scores s that take the place of the largest score where
+// many actions are offered.
 var temperatures = []float64{.05, .1, .15, .2, .3, .5, .75, 1, 1.5, 2, 3}
 
 const leastSpread = 30 // actions
 
-// spread chooses the temperature τ that actions are drawn at, 0 for the largest score. Of many actions few rows tell what
-// a policy that plays one earns, so that little of its gain can be guaranteed. τ is of the largest product of the gain by
-// the model and of what of it is to be guaranteed,
+// spread chooses the temperature τ that actions are drawn at, 0 for the largest score. Of many actions few rows
+// tell what a policy that plays one earns, so that little of its gain can be guaranteed. τ is of the largest
+// product of the gain by the model and of what of it is to be guaranteed,
 //
 //	gain − z_{1−δ} √(E[Σ_a π(a|x)²/π₀(a) ρ r̂(x, a)]/n),   ρ = Σ r³/Σ r²,
 //
-// where n rows certify and π₀(a) is what an action was logged with on average; with ρ r̂(1 − r̂) where doubly robust bounds
-// can be had, and ρ is how large rewards are, of those worth playing for. Temperatures at which .95 of the gain is left, then
-// those at which .8 is, three tenths of it to be guaranteed, come before others. If nothing is to be guaranteed at any τ, the
-// largest score is played.
+// where n rows certify and π₀(a) is what an action was logged with on average; with ρ r̂(1 − r̂) where doubly
+// robust bounds can be had, and ρ is how large rewards are, of those worth playing for. Temperatures at which
+// .95 of the gain is left, then those at which .8 is, three tenths of it to be guaranteed, come before others.
+// If nothing is to be guaranteed at any τ, the largest score is played.
 func (t *comparison) spread(s []Component, teaching, rows []int) (tau float64, err error) {
 	log, err := t.view(s[0].In, rows)
 	if err != nil {
@@ -94,7 +94,8 @@ func (t *comparison) spread(s []Component, teaching, rows []int) (tau float64, e
 }
 
 // enough is saturated, and chooses the temperature of what was the best.
-func (t *comparison) enough(ctx context.Context, rows []int, best candidate, learned []Component) (of []int, err error) {
+func (t *comparison) enough(ctx context.Context, rows []int, best candidate, learned []Component) (of []int,
+	err error) {
 	if t.Direct != nil {
 		t.Direct.tau = 0
 		if best.name == direct && !t.Largest && learned[0].In.Joint() && t.log.Lists == nil &&

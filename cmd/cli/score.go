@@ -35,7 +35,7 @@ func scoreCommand(lib library.Library) *cobra.Command {
 		}
 		f.readLike(p)
 		log, err := f.open(cmd, args[1])
-		if err != nil && cmd.Context().Err() == nil && !cmd.Flags().Changed("reward") { // it may be missing, or be of any kind
+		if err != nil && cmd.Context().Err() == nil && !cmd.Flags().Changed("reward") { // which may be missing
 			bare := f
 			bare.NoRewards, bare.NoCache, bare.Cache, bare.ranged, bare.unclear, bare.formula, bare.Reward = true, true, "",
 				false, false, nil, ""

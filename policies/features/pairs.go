@@ -7,14 +7,15 @@ import (
 	"slices"
 )
 
-// Pairs are scores of two vectors, h([x, z])ᵀθ with layers h, θ [m], which are computed of many z for an x. What layers
-// make of either alone is computed once. Of clip, pieces, products, waves and trees, as of sums of them,
+// Pairs are scores of two vectors, h([x, z])ᵀθ with layers h, θ [m], which are computed of many z for an x.
+// What layers make of either alone is computed once. Of clip, pieces, products, waves and trees, as of sums of
+// them,
 //
 //	h([x, z])ᵀθ = c(x) + c(z) + Σ_r g_r(x) h_r(z) + Σ_t leaf_t,
 //
-// where of a tree x and z leave some leaves each, of which the first that both leave is reached (Lucchese et al. (2015),
-// "QuickScorer"). So the score of a pair is equal, but for rounding, to what a pass through the layers gives. It is the
-// same number in every use of Pairs.
+// where of a tree x and z leave some leaves each, of which the first that both leave is reached (Lucchese et
+// al. (2015), "QuickScorer"). So the score of a pair is equal, but for rounding, to what a pass through the
+// layers gives. It is the same number in every use of Pairs.
 type Pairs struct {
 	d, n  int     // features of x and of z
 	atoms [2]*Net // of x and of z
@@ -102,8 +103,9 @@ type split struct {
 	left uint64
 }
 
-// parted is what is made of x and z so far: layers that give atoms, of which those for x need not compute the atoms of z
-// and the other way round, by the side that each atom is of, and the forms that the layers of the net would give.
+// parted is what is made of x and z so far: layers that give atoms, of which those for x need not compute the
+// atoms of z and the other way round, by the side that each atom is of, and the forms that the layers of the
+// net would give.
 type parted struct {
 	layers [2][]Layer
 	side   []int

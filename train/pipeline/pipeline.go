@@ -424,9 +424,9 @@ const mostActions, mostCoefficients, mostRuled = 10_000, 1 << 20, 100
 // listed reports that the log has a list of actions that is short enough for models of each.
 func (l *learning) listed() bool { return l.log.Choices == nil && l.log.K() <= mostActions }
 
-// mostOffered is of how many actions with features the scores are joint, in logs of any length, and mostJoint of how
-// many pairs of a row and an action in others. mostPaired is how many products of actions' features, with each other and
-// with those of contexts, there are then.
+// mostOffered is of how many actions with features the scores are joint, in logs of any length, and mostJoint
+// of how many pairs of a row and an action in others. mostPaired is how many products of actions' features,
+// with each other and with those of contexts, there are then.
 const mostOffered, mostJoint, mostPaired = 256, 500_000_000, 1000
 
 // paired reports that actions have features, few enough for models of contexts and actions together.

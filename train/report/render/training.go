@@ -92,8 +92,8 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 	}
 	drawn := func(c policyfile.Component) bool { return c.Joint && c.Kind == policyfile.Softmax }
 	if slices.ContainsFunc(f.Components, drawn) && t.Learner != "start" {
-		facts = append(facts, fact("drawn", "the larger its score, the more often an action is played: of a policy that plays "+
-			"the best of many alone less can be guaranteed (--policy argmax plays it)"))
+		facts = append(facts, fact("drawn", "the larger its score, the more often an action is played: of a policy "+
+			"that plays the best of many alone less can be guaranteed (--policy argmax plays it)"))
 	}
 	var of []string
 	for _, d := range t.Divisions {
