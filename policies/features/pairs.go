@@ -45,8 +45,21 @@ func (p *Pairs) Halves(n int) Halves {
 	return Halves{p.width, p.trees, make([]float64, n*p.width), make([]uint64, n*p.trees)}
 }
 
-// Bytes is how much memory each of the Halves takes.
-func (p *Pairs) Bytes() int { return 8 * (p.width + p.trees) }
+// heldHalves is how many bytes of what is known of many z are held.
+const heldHalves = 256 << 20
+
+// Known is what is known of n vectors z, which row writes; empty: there is no room for it.
+func (p *Pairs) Known(n int, row func(i int, z []float64)) Halves {
+	if n > heldHalves/max(1, 8*(p.width+p.trees)) {
+		return Halves{}
+	}
+	h, z, scratch := p.Halves(n), make([]float64, p.n), make([]float64, p.Scratch())
+	for i := range n {
+		row(i, z)
+		p.Z(h.At(i), z, scratch)
+	}
+	return h
+}
 
 // Len is how many there are.
 func (h *Halves) Len() int { return max(len(h.v)/max(1, h.numbers), len(h.m)/max(1, h.masks)) }

@@ -59,7 +59,9 @@ func (p *Policy) WithCatalogue(c *Catalogue, actions []string) (*Policy, error) 
 		if w.parts[i].z, err = c.encode(w.parts[i].Items, actions); err != nil {
 			return nil, err
 		}
-		w.parts[i].know(len(actions))
+		if q := &w.parts[i]; q.pairs != nil {
+			q.known = q.pairs.Known(len(actions), q.row)
+		}
 	}
 	return &w, nil
 }
@@ -426,10 +428,10 @@ func (q *part) joint(z, x []float64, at int, o *Offered, s *scratch) {
 			continue
 		}
 		of := s.g[:q.Items.Dim()]
-		clear(of)
 		if a >= 0 {
-			q.row(of, int(a))
+			q.row(int(a), of)
 		} else {
+			clear(of)
 			for j, v := range o.z[at][i*n:][:n] {
 				of[j] = float64(v)
 			}
@@ -442,25 +444,9 @@ func (q *part) joint(z, x []float64, at int, o *Offered, s *scratch) {
 	}
 }
 
-// heldHalves is how many bytes of what is known of a catalogue's actions are held.
-const heldHalves = 256 << 20
-
-// know computes what joint scores need of the catalogue's actions, where there is room.
-func (q *part) know(actions int) {
-	if q.known = (features.Halves{}); q.pairs == nil || actions > heldHalves/max(1, q.pairs.Bytes()) {
-		return
-	}
-	q.known = q.pairs.Halves(actions)
-	z, scratch := make([]float64, q.Items.Dim()), make([]float64, q.pairs.Scratch())
-	for a := range actions {
-		clear(z)
-		q.row(z, a)
-		q.pairs.Z(q.known.At(a), z, scratch)
-	}
-}
-
-// row writes z(a) of an action of the catalogue to dst, which is 0.
-func (q *part) row(dst []float64, a int) {
+// row writes z(a) of an action of the catalogue to dst.
+func (q *part) row(a int, dst []float64) {
+	clear(dst)
 	q.z.row(dst, a)
 	if q.z.own != nil && q.z.own[a] >= 0 {
 		dst[q.z.own[a]] = 1

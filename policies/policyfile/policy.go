@@ -54,7 +54,7 @@ type part struct {
 
 // scratch is what one choice needs.
 type scratch struct {
-	raw, x, h, net, g, z, pi, sum []float64         // x: features, and of joint scores those of an action behind them
+	raw, x, h, net, g, z, pi, sum []float64         // x: features
 	pairs                         []features.Halves // of each component with joint scores: x and one z(a)
 	offered                       *Offered
 }
@@ -98,7 +98,7 @@ func newPolicy(f *File, digest string) (*Policy, error) {
 				q.itemPlace = append(q.itemPlace, p.items.Feature(name))
 			}
 		}
-		wide, deep = max(wide, c.inputs()), max(deep, c.Dim())
+		wide, deep = max(wide, c.Encoder.Dim()), max(deep, c.Dim())
 		p.parts = append(p.parts, q)
 	}
 	p.pool = &sync.Pool{New: func() any {

@@ -55,7 +55,7 @@ func (l *Log) Scorers(theta []float64) func() func(i int) []float64 {
 		columns = transposed(theta, l.K())
 	case l.Choices.joint != nil:
 		pairs = features.NewPairs(l.Choices.joint, theta, l.Dim(), l.Choices.Z.Dim())
-		known = l.halves(pairs)
+		known = pairs.Known(l.Choices.Z.Len(), l.Choices.Z.Row64)
 	}
 	return func() func(i int) []float64 {
 		return newScorer(theta, columns, pairs, known, l).of
@@ -77,23 +77,6 @@ type scorer struct {
 	pairs       *features.Pairs // joint scores; nil: they are not
 	known       features.Halves // what these need of each z(a); empty: there is no room for it
 	pair        features.Halves // and of φ(x) and one z(a)
-}
-
-// heldHalves is how many bytes of what is known of actions are held.
-const heldHalves = 256 << 20
-
-// halves is what joint scores need of each z(a), or empty.
-func (l *Log) halves(p *features.Pairs) features.Halves {
-	z := l.Choices.Z
-	if z.Len() > heldHalves/max(1, p.Bytes()) {
-		return features.Halves{}
-	}
-	h, row, scratch := p.Halves(z.Len()), make([]float64, z.Dim()), make([]float64, p.Scratch())
-	for i := range z.Len() {
-		z.Row64(i, row)
-		p.Z(h.At(i), row, scratch)
-	}
-	return h
 }
 
 // transposed is θ [K×d] by columns, with zeros up to a multiple of four.

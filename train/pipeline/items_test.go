@@ -262,6 +262,33 @@ func TestLearn_OfFewSetsEarnsNearlyTheBest(t *testing.T) {
 // and what each of the three above would leave of it.
 const fewSets = .92 // .940 of what is to be had; .886 by W alone, .22 between −1 and 1 of it
 
+// playAlike checks that a file plays in the first rows of a log as these are scored, to the bit.
+func playAlike(t *testing.T, p *policyfile.Policy, path string, o logs.Options, rows int) {
+	t.Helper()
+	l, err := logs.Open(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	plays, err := provenance.Plays(p, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d logs.Decision
+	for i := range rows {
+		l.Decision(i, &d)
+		pi, want := make([]float64, l.Options(i)), make([]float64, l.Options(i))
+		if l.Sets() {
+			err = p.PropensitiesOffered(want, d.Context, d.Offered)
+		} else {
+			err = p.Propensities(want, d.Context)
+		}
+		if err := errors.Join(plays(pi, i), err); err != nil || !slices.Equal(pi, want) {
+			t.Fatalf("row %d: %v, the file plays %v: %v", i, pi, want, err)
+		}
+	}
+}
+
 // Where each visitor likes what is next to him best, which no W of features can say, scores of both together learn most of
 // it, of new items, too; what is guaranteed is below what they earn. Their file plays as the log's rows are scored, and
 // another log's learning may start from it.
@@ -278,23 +305,7 @@ func TestLearn_OfItemsMeetsContexts(t *testing.T) {
 	if policy < uniform+.8*(best-uniform) || g > truth || g < uniform {
 		t.Errorf("earns %.3f of %.3f, uniform %.3f; guaranteed %.3f of %.3f", policy, best, uniform, g, truth)
 	}
-	l, err := logs.Open(t.Context(), log, logs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	plays, err := provenance.Plays(p, l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var d logs.Decision
-	for i := range 300 {
-		l.Decision(i, &d)
-		pi, want := make([]float64, l.Options(i)), make([]float64, l.Options(i))
-		if err := errors.Join(plays(pi, i), p.PropensitiesOffered(want, d.Context, d.Offered)); err != nil || !slices.Equal(pi, want) {
-			t.Fatalf("row %d: %v, the file plays %v: %v", i, pi, want, err)
-		}
-	}
+	playAlike(t, p, log, logs.Options{}, 300)
 	// An item beyond all that were tried counts as the last that was.
 	far := p.NewOffered()
 	for i, v := range []float64{100, 1000} {
@@ -316,7 +327,8 @@ func TestLearn_OfItemsMeetsContexts(t *testing.T) {
 		t.Errorf("the same policy earns %v, and %v", policy, after)
 	}
 	o.Objective, o.Floor, o.Learners = "weighted", 0, nil
-	if l, err = logs.Open(t.Context(), later, logs.Options{}); err != nil {
+	l, err := logs.Open(t.Context(), later, logs.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
@@ -347,23 +359,7 @@ func TestLearn_OfManyItemsDrawsAmongTheBest(t *testing.T) {
 	if c, d := drawn.File.Components[0], largest.File.Components[0]; c.Kind != policyfile.Softmax || d.Kind != policyfile.ArgMax || !c.Joint {
 		t.Errorf("policies of kinds %s and %s", c.Kind, d.Kind)
 	}
-	l, err := logs.Open(t.Context(), log, logs.Options{Catalogue: items})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	plays, err := provenance.Plays(p, l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var d logs.Decision
-	for i := range 20 {
-		l.Decision(i, &d)
-		pi, want := make([]float64, l.K()), make([]float64, l.K())
-		if err := errors.Join(plays(pi, i), p.Propensities(want, d.Context)); err != nil || !slices.Equal(pi, want) {
-			t.Fatalf("row %d: the log's rows are scored differently: %v", i, err)
-		}
-	}
+	playAlike(t, p, log, logs.Options{Catalogue: items}, 20)
 	o.PriorFile, o.Policy, o.Learners = p, "", []string{"likelihood"} // which learns less
 	later, _ := m.write(t, 5, 1000, true)
 	again, r := m.learn(t, later, items, o)
@@ -374,6 +370,7 @@ func TestLearn_OfManyItemsDrawsAmongTheBest(t *testing.T) {
 	mixed := *p.File()
 	mixed.Components = slices.Clone(mixed.Components)
 	mixed.Components[0].Kind = policyfile.ArgMax
+	var err error
 	if o.PriorFile, err = policyfile.New(&mixed); err != nil {
 		t.Fatal(err)
 	}
