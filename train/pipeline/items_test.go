@@ -360,6 +360,16 @@ func TestLearn_OfManyItemsDrawsAmongTheBest(t *testing.T) {
 		t.Errorf("policies of kinds %s and %s", c.Kind, d.Kind)
 	}
 	playAlike(t, p, log, logs.Options{Catalogue: items}, 20)
+	l, err := logs.Open(t.Context(), log, logs.Options{Catalogue: items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if c, err := provenance.New(l).File(t.Context(), p, provenance.Options{}); err != nil {
+		t.Error("certified again:", err)
+	} else if again := c.Statement().Reward(); math.Abs(again-g.Reward()) > 1e-12 {
+		t.Errorf("certified again at %v, at first %v", again, g.Reward())
+	}
 	o.PriorFile, o.Policy, o.Learners = p, "", []string{"likelihood"} // which learns less
 	later, _ := m.write(t, 5, 1000, true)
 	again, r := m.learn(t, later, items, o)
@@ -370,7 +380,6 @@ func TestLearn_OfManyItemsDrawsAmongTheBest(t *testing.T) {
 	mixed := *p.File()
 	mixed.Components = slices.Clone(mixed.Components)
 	mixed.Components[0].Kind = policyfile.ArgMax
-	var err error
 	if o.PriorFile, err = policyfile.New(&mixed); err != nil {
 		t.Fatal(err)
 	}
