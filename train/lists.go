@@ -95,6 +95,27 @@ func placeInList(l *logs.Log, slots []int) int {
 	return place
 }
 
+// wholeLists are at most so many of the rows, evenly spaced; where rows are slots, those of lists, one list after the
+// other, so that no list is tried by what was learned from it.
+func wholeLists(log *logs.Log, rows []int, most int) (some []int) {
+	if log.Lists == nil {
+		return evenly(rows, most)
+	}
+	slots, lists := map[int][]int{}, []int(nil)
+	for _, r := range rows {
+		of := int(log.Lists.Of[r])
+		if slots[of] == nil {
+			lists = append(lists, of)
+		}
+		slots[of] = append(slots[of], r)
+	}
+	for _, of := range evenly(lists, max(1, most*len(lists)/max(1, len(rows)))) {
+		slices.Sort(slots[of])
+		some = append(some, slots[of]...)
+	}
+	return some
+}
+
 // splitLists divides the rows of a log as SplitPrior does, and lists as wholes.
 func splitLists(log *logs.Log, share float64, seed uint64) (prior, rest []int, err error) {
 	if log.Lists == nil {

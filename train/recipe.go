@@ -63,15 +63,16 @@ const mostPairs, mostJoint = 1 << 28, 1 << 25
 
 // tried are the rows that candidates are compared on, of those that teach: all of a small log, some of a large table.
 func (r *Recipe) tried(log *logs.Log, rows []int) []int {
+	most := len(rows)
 	switch {
 	case r.Direct != nil && log.Choices != nil:
-		return evenly(rows, min(r.Direct.sample(), max(1000, mostJoint/log.MostOptions())))
+		most = min(r.Direct.sample(), max(1000, mostJoint/log.MostOptions()))
 	case r.Direct != nil:
-		return evenly(rows, min(r.Direct.sample(), mostTable/max(1, log.Dim())))
-	case log.Choices == nil || log.Sets():
-		return rows
+		most = min(r.Direct.sample(), mostTable/max(1, log.Dim()))
+	case log.Choices != nil && !log.Sets():
+		most = max(1000, mostPairs/log.K())
 	}
-	return evenly(rows, max(1000, mostPairs/log.K()))
+	return wholeLists(log, rows, most)
 }
 
 // Component is a policy of a mixture, drawn with a probability: the argmax of scores that are linear in
@@ -303,7 +304,8 @@ func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (polic
 	risk := func(learned [][]Component, at int, rows []int) (float64, error) {
 		return smoothedRisk(learned[at][0].Theta, log, rows), nil
 	}
-	mean, by, err := choose(ctx, log, rows, rows, gradientCandidates(ctx, log, c, 1e-6), risk, nil)
+	mean, by, err := choose(ctx, log, rows, wholeLists(log, rows, len(rows)), gradientCandidates(ctx, log, c, 1e-6),
+		risk, nil)
 	if err != nil {
 		return policies.Prior{}, "", err
 	}
@@ -565,7 +567,7 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	b, err := certify.Fixed(func(dst []float64, i int) error {
 		err := pi(dst, i)
 		at := t.log.Chosen(i)
-		if played[i] = dst[at]; err == nil && t.large(t.log) {
+		if played[i] = dst[at]; err == nil && t.beyondDoubt() {
 			r := rewards[:len(dst)]
 			o.Models[0].Predict(r, i)
 			earned[i] = floats.Dot(dst, r) - dst[at]*(t.log.Cost[i]+r[at])/t.log.Propensity[i]
@@ -596,7 +598,7 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	case all[at].simple > 0 && t.logged != nil && risk <= t.least+se():
 		return -1e3 + float64(all[at].simple), nil // before all others, which have risks from −1 on
 	case all[at].late && t.logged != nil && t.Direct != nil:
-		if risk += se(); t.large(t.log) && !more(earns, t.earned) {
+		if risk += se(); t.beyondDoubt() && !more(earns, t.earned) {
 			risk = 1
 		}
 	case all[at].late && t.logged != nil:
@@ -605,6 +607,11 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 		t.least, t.logged, t.earned = risk, logged, earns
 	}
 	return risk, nil
+}
+
+// beyondDoubt says that the first candidate is left only for one that earns more by two standard errors.
+func (t *comparison) beyondDoubt() bool {
+	return t.large(t.log) || t.Direct != nil && t.log.Lists != nil
 }
 
 // more reports that the mean of p is above that of q by more than two standard errors of the difference.

@@ -3,12 +3,16 @@ package train
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"opl/policies/propensity"
+	"opl/train/certify"
+	"opl/train/logs"
+	"opl/train/regress"
 )
 
 // temperatures are those of softmax(s/τ) with joint scores s that take the place of the largest score where
@@ -27,7 +31,7 @@ const leastSpread = 30 // actions
 // robust bounds can be had, and ρ is how large rewards are, of those worth playing for. Temperatures at which
 // .95 of the gain is left, then those at which .8 is, three tenths of it to be guaranteed, come before others.
 // If nothing is to be guaranteed at any τ, the largest score is played.
-func (t *comparison) spread(s []Component, teaching, rows []int) (tau float64, err error) {
+func (t *comparison) spread(ctx context.Context, s []Component, teaching, rows []int) (tau float64, err error) {
 	log, err := t.view(s[0].In, rows)
 	if err != nil {
 		return 0, err
@@ -35,51 +39,42 @@ func (t *comparison) spread(s []Component, teaching, rows []int) (tau float64, e
 	logged, seen := make([]float64, log.K()), make([]float64, log.K())
 	var second, third float64
 	for _, i := range teaching {
-		logged[log.Action[i]] += log.Propensity[i]
+		p := log.Propensity[i]
+		if log.Lists != nil {
+			p *= float64(log.Options(i))
+		}
+		logged[log.Action[i]] += p
 		seen[log.Action[i]]++
 		square := log.Cost[i] * log.Cost[i]
 		second, third = second+square, third-square*log.Cost[i]
 	}
-	size := third / second // 1 of rewards that are 0 or 1, less of prices; NaN: all are 0
-	all := make([]float64, log.MostOptions())
-	scaled, rewards, inverse := slices.Clone(all), slices.Clone(all), slices.Clone(all)
-	n, base, modelled := 1+len(temperatures), 0., !log.LoggedOnly()
-	gain, square := make([]float64, n), make([]float64, n)
-	scorer := log.Scorers(s[0].Theta)()
-	for _, i := range rows {
-		scores := scorer(i)
-		pi, z, r, inverse := all[:len(scores)], scaled[:len(scores)], rewards[:len(scores)], inverse[:len(scores)]
-		base -= log.Cost[i]
-		for j, v := range scores {
-			r[j], inverse[j] = 1/(1+math.Exp(-v)), float64(len(scores))
-			if a, _ := log.Option(i, j); seen[a] > 0 {
-				inverse[j] = seen[a] / logged[a]
+	m := spreading{log: log, floor: t.Floor, size: third / second, // 1 of rewards that are 0 or 1, less of prices
+		gain: make([]float64, 1+len(temperatures)), square: make([]float64, 1+len(temperatures)),
+		inverse: func(a int32, otherwise float64) float64 {
+			if seen[a] == 0 {
+				return otherwise
 			}
+			return seen[a] / logged[a]
+		}}
+	if m.model, err = calibrated(ctx, log, rows, s[0].Theta); err != nil {
+		return 0, err
+	}
+	n, certifying := float64(len(rows)), float64(t.certifying)
+	if log.Lists != nil {
+		slots := n
+		if n, err = m.lists(rows, s[0].Theta); err != nil {
+			return 0, err
 		}
-		for k := range n {
-			if k == 0 {
-				propensity.ArgMax{}.AtMean(pi, scores)
-			} else {
-				floats.ScaleTo(z, 1/temperatures[k-1], scores)
-				propensity.Softmax{}.AtMean(pi, z)
-			}
-			propensity.AddFloor(pi, t.Floor)
-			for j, p := range pi {
-				gain[k] += p * r[j]
-				v := size * r[j]
-				if modelled {
-					v *= 1 - r[j]
-				}
-				square[k] += p * p * inverse[j] * v
-			}
-		}
+		certifying *= n / slots
+	} else {
+		m.rows(rows, s[0].Theta)
 	}
 	best, z := 0., distuv.UnitNormal.Quantile(1-t.c.Delta)
-	most := slices.Max(gain) - base
+	most := slices.Max(m.gain) - m.base
 	for _, keeps := range []float64{.95, .8, 0} {
-		for k, v := range gain {
-			v -= base
-			least := v - z*math.Sqrt(square[k]*float64(len(rows))/float64(t.certifying))
+		for k, v := range m.gain {
+			v -= m.base
+			least := v - z*math.Sqrt(m.square[k]*n/certifying)
 			if v >= keeps*most && (keeps == 0 || least >= .3*v) && v*least > best {
 				if best, tau = v*least, 0; k > 0 {
 					tau = temperatures[k-1]
@@ -93,14 +88,226 @@ func (t *comparison) spread(s []Component, teaching, rows []int) (tau float64, e
 	return tau, nil
 }
 
+// spreading sums over decisions what the log earned and, for each temperature, what is earned by the model and the
+// second moment of what estimates it.
+type spreading struct {
+	log          *logs.Log
+	floor, size  float64
+	base         float64
+	model        []float64 // logits of rewards by scores s are model·(1, s)
+	gain, square []float64 // of the largest score, and of each temperature
+	inverse      func(a int32, otherwise float64) float64
+}
+
+// calibrated are α and β of logits α + β s of rewards, by the scores of what was logged in rows that taught no score: a
+// mixture of models that are shrunk says too little of the best actions.
+func calibrated(ctx context.Context, log *logs.Log, rows []int, theta []float64) ([]float64, error) {
+	x, scorer := regress.Matrix{Width: 2}, log.Scorers(theta)()
+	y, o := make([]float64, len(rows)), regress.Options{Offset: make([]float64, len(rows)), Penalties: []float64{0, 10}}
+	for j, i := range rows {
+		y[j], o.Offset[j] = -log.Cost[i], scorer(i)[log.Chosen(i)]
+		x.Data = append(x.Data, 1, o.Offset[j])
+	}
+	w, err := regress.Logistic(ctx, x, y, o)
+	if err == nil {
+		w[1]++
+	}
+	return w, err
+}
+
+func (m *spreading) reward(score float64) float64 {
+	return 1 / (1 + math.Exp(-m.model[0]-m.model[1]*score))
+}
+
+// at is what actions with some scores are played with at the k-th temperature.
+func (m *spreading) at(k int, pi, scores, room []float64) {
+	if k == 0 {
+		propensity.ArgMax{}.AtMean(pi, scores)
+	} else {
+		room = room[:len(scores)]
+		floats.ScaleTo(room, 1/temperatures[k-1], scores)
+		propensity.Softmax{}.AtMean(pi, room)
+	}
+	propensity.AddFloor(pi, m.floor)
+}
+
+// rows sums over rows that are decisions.
+func (m *spreading) rows(rows []int, theta []float64) {
+	all := make([]float64, m.log.MostOptions())
+	room, rewards, inverse := slices.Clone(all), slices.Clone(all), slices.Clone(all)
+	scorer, modelled := m.log.Scorers(theta)(), !m.log.LoggedOnly()
+	for _, i := range rows {
+		scores := scorer(i)
+		pi, r, inverse := all[:len(scores)], rewards[:len(scores)], inverse[:len(scores)]
+		m.base -= m.log.Cost[i]
+		for j, v := range scores {
+			a, _ := m.log.Option(i, j)
+			r[j], inverse[j] = m.reward(v), m.inverse(a, float64(len(scores)))
+		}
+		for k := range m.gain {
+			m.at(k, pi, scores, room)
+			for j, p := range pi {
+				m.gain[k] += p * r[j]
+				v := m.size * r[j]
+				if modelled {
+					v *= 1 - r[j]
+				}
+				m.square[k] += p * p * inverse[j] * v
+			}
+		}
+	}
+}
+
+// lists sums over lists, whose slots rows are, by lists that the policy draws: with W as [certify.Slots.Weights] has it,
+//
+//	E_π₀[(Σ_l α_l W_l r_l)²] = E_π[Σ_l α_l² W_l ρ r_l + 2 Σ_{l<m} α_l α_m W_l r_l r_m],
+//
+// where clicks of slots are independent given what is shown. It returns the number of lists.
+func (m *spreading) lists(rows []int, theta []float64) (lists float64, err error) {
+	log, draw := m.log, rand.New(rand.NewPCG(1, 0x115f))
+	weigh, err := certify.SlotWeights(log.Lists.SlotWeights)
+	if err != nil {
+		return 0, err
+	}
+	scorer, offered := log.Scorers(theta)(), log.MostOptions()
+	pi, left, room := make([]float64, offered), make([]float64, offered), make([]float64, offered)
+	// Each list is drawn so often: 1,000 lists are enough, and no more than 2²⁴ probabilities.
+	times := max(1, min(1000*int(log.Lists.Slot[rows[len(rows)-1]])/len(rows), 1<<24/(len(rows)*offered*len(m.gain))))
+	for from, to := 0, 0; from < len(rows); from = to {
+		for to++; to < len(rows) && log.Lists.Of[rows[to]] == log.Lists.Of[rows[from]]; to++ {
+		}
+		slots, alpha := rows[from:to], weigh(to-from)
+		scores, rest := m.slots(slots, scorer)
+		for l, i := range slots {
+			m.base -= alpha[l] * log.Cost[i]
+		}
+		w, r, free := make([]float64, len(slots)), make([]float64, len(slots)), []int(nil)
+		for d := range len(m.gain) * times {
+			k := d % len(m.gain)
+			for l, row := range slots {
+				if l == 0 || !rest { // places of the first slot's set, or of its own
+					free = free[:0]
+					for j := range scores[l] {
+						free = append(free, j)
+					}
+				}
+				for j, at := range free {
+					left[j] = scores[l][at]
+				}
+				n := len(free)
+				m.at(k, pi[:n], left[:n], room)
+				j := drawn(pi[:n], draw.Float64())
+				if rest {
+					row = slots[0]
+				}
+				a, _ := log.Option(row, free[j])
+				w[l], r[l] = pi[j]*float64(n)*m.inverse(a, 1), m.reward(left[j])
+				m.gain[k] += alpha[l] * r[l] / float64(times)
+				free = slices.Delete(free, j, j+1)
+			}
+			m.square[k] += m.second(alpha, w, r) / float64(times)
+		}
+		lists++
+	}
+	return lists, nil
+}
+
+// drawn is the place that a number u in [0, 1) draws from probabilities.
+func drawn(p []float64, u float64) int {
+	for j, v := range p {
+		if u -= v; u < 0 {
+			return j
+		}
+	}
+	return slices.Index(p, slices.Max(p)) // all of them, by rounding
+}
+
+// slots are the scores of each slot of a list. Where each slot offers the rest of what the first does, they are of all
+// that the first offers: that of what was shown above is what it was there, plus by how much the others rose on average.
+func (m *spreading) slots(rows []int, scorer func(int) []float64) (all [][]float64, rest bool) {
+	rest = true
+	var left []int // places of the first slot's set that a slot offers
+	for l, i := range rows {
+		scores := slices.Clone(scorer(i))
+		all, rest = append(all, scores), rest && (l == 0 || offersTheRest(m.log, i))
+		if l == 0 {
+			for j := range scores {
+				left = append(left, j)
+			}
+		} else if rest {
+			rise, full := 0., slices.Clone(all[l-1])
+			for j, at := range left {
+				rise += (scores[j] - full[at]) / float64(len(left))
+			}
+			floats.AddConst(rise, full)
+			for j, at := range left {
+				full[at] = scores[j]
+			}
+			all[l] = full
+		}
+		if rest {
+			at := m.log.Chosen(i)
+			left = slices.Delete(left, at, at+1)
+		}
+	}
+	if !rest {
+		for l, i := range rows {
+			all[l] = slices.Clone(scorer(i))
+		}
+	}
+	return all, rest
+}
+
+// second is the second moment of one list that the policy draws, whose slots have weights w of their own and expected
+// rewards r.
+func (m *spreading) second(alpha, w, r []float64) (sum float64) {
+	lists, product := m.log.Lists, 1.
+	for _, v := range w {
+		product *= v
+	}
+	if lists.Whole {
+		return product * m.size * floats.Dot(alpha, r)
+	}
+	own := certify.Assumption(lists.Assume) == certify.Independence
+	above := 1.
+	for l := range w {
+		one, cross := product, product
+		if own {
+			one, cross = w[l], 1
+		} else if lists.Assume == string(certify.Cascade) || certify.AssumedBy(lists.Assume) != "" {
+			above *= w[l]
+			one, cross = above, above
+		}
+		sum += alpha[l] * alpha[l] * one * m.size * r[l]
+		for j := l + 1; j < len(w); j++ {
+			sum += 2 * alpha[l] * alpha[j] * cross * r[l] * r[j]
+		}
+	}
+	return sum
+}
+
+// offersMany reports that a decision may be answered in so many ways that drawing among them may pay.
+func offersMany(log *logs.Log, rows []int) bool {
+	if log.Lists == nil {
+		return log.MostOptions() >= leastSpread
+	}
+	n := 1
+	for _, i := range rows {
+		if log.Lists.Of[i] != log.Lists.Of[rows[0]] || n >= leastSpread {
+			break
+		}
+		n *= log.Options(i)
+	}
+	return n >= leastSpread
+}
+
 // enough is saturated, and chooses the temperature of what was the best.
 func (t *comparison) enough(ctx context.Context, rows []int, best candidate, learned []Component) (of []int,
 	err error) {
 	if t.Direct != nil {
 		t.Direct.tau = 0
-		if best.name == direct && !t.Largest && learned[0].In.Joint() && t.log.Lists == nil &&
-			t.log.MostOptions() >= leastSpread {
-			if t.Direct.tau, err = t.spread(learned, rows, t.held); err != nil {
+		if best.name == direct && !t.Largest && learned[0].In.Joint() && offersMany(t.log, t.held) {
+			if t.Direct.tau, err = t.spread(ctx, learned, rows, t.held); err != nil {
 				return nil, err
 			}
 		}
