@@ -366,6 +366,43 @@ func TestColumns_OfSetsThatKnowTheReward(t *testing.T) {
 	}
 }
 
+// Means of few rewards each, which are no whole numbers, are found where they are of this log.
+func TestColumns_ThatKnowTheRewardOfFewRows(t *testing.T) {
+	const n = 3000
+	for _, segments := range []int{300, 600, 1500} {
+		for seed := range uint64(10) {
+			r := rand.New(rand.NewPCG(seed, 78))
+			draw := func() (segment []int, reward, means []float64) {
+				of := make([]float64, segments)
+				means = make([]float64, segments)
+				for i := range n {
+					segment, reward = append(segment, r.IntN(segments)), append(reward, math.Pow(r.Float64(), 2))
+					means[segment[i]] += reward[i]
+					of[segment[i]]++
+				}
+				for s := range means {
+					means[s] = math.Round(1e4*means[s]/max(1, of[s])) / 1e4
+				}
+				return segment, reward, means
+			}
+			segment, reward, here := draw()
+			_, _, earlier := draw()
+			for name, means := range map[string][]float64{"this log": here, "an earlier log": earlier} {
+				l := &logs.Log{Actions: logs.Numbered(2)}
+				var x []float64
+				for i, s := range segment {
+					x = append(x, means[s])
+					l.Action, l.Cost, l.Propensity = append(l.Action, int32(r.IntN(2))), append(l.Cost, -reward[i]), append(l.Propensity, .5)
+				}
+				l.X = logs.Rows64{Width: 1, Data: x}
+				if _, found := inspect.Inspect(l).Finding("columns that know the reward"); found != (name == "this log") {
+					t.Errorf("%d segments, seed %d, %s: found %t", segments, seed, name, found)
+				}
+			}
+		}
+	}
+}
+
 // Thousands of actions, none of many rows, are no reason to stop.
 func TestInspect_TakesRareActions(t *testing.T) {
 	for _, k := range []int{2, 1000} {
