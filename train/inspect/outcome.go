@@ -29,9 +29,9 @@ var tails = [...]float64{.01, .02, .05, .1, .25, .5, .75, .9, .95, .98, .99}
 
 // outcomes looks for columns that were not known when the action was drawn, as those of rewards or of what the action
 // led to, see knowsAction and knowsReward; and for rows of customers, see customers. Shards are not looked at for
-// rewards.
+// rewards, and lists for what items are described by alone.
 func (l *log) outcomes() {
-	if l.n < 200 || l.Lists != nil || l.Simulated() || l.Propensity == nil || l.Estimated || l.contexts == nil {
+	if l.n < 200 || l.Lists != nil && l.Lists.Whole || l.Simulated() || l.Propensity == nil || l.Estimated || l.contexts == nil {
 		return
 	}
 	named := func(f feature) int { return min(1, strings.Count(f.name, "=")) }
@@ -44,7 +44,7 @@ func (l *log) outcomes() {
 		l.descriptions().knowsReward()
 	}
 	o := &outcomeTest{reader: l.reads(columns[:min(len(columns), outcomeColumns)])}
-	if len(columns) == 0 {
+	if len(columns) == 0 || l.Lists != nil {
 		return
 	}
 	o.each = o.reader.each

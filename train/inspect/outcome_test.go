@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -362,6 +363,46 @@ func TestColumns_OfSetsThatKnowTheReward(t *testing.T) {
 		}
 		if earlier := what == "an earlier log"; earlier && found > 0 || !earlier && found < seeds {
 			t.Errorf("%s: found in %d of %d logs", what, found, seeds)
+		}
+	}
+}
+
+// Mean rewards of the items of lists are found where they are of this log.
+func TestColumns_OfListsThatKnowTheReward(t *testing.T) {
+	const n, items = 1500, 40
+	for seed := range uint64(4) {
+		r := rand.New(rand.NewPCG(seed, 79))
+		draw := func() (offered [n][]int, clicked [n][2]int, means [items]float64) {
+			var of [items]float64
+			for i := range n {
+				offered[i] = r.Perm(items)[:4] // of which the first two are shown
+				for slot := range 2 {
+					clicked[i][slot] = r.IntN(10) / 7
+					means[offered[i][slot]] += float64(clicked[i][slot])
+					of[offered[i][slot]]++
+				}
+			}
+			for j := range means {
+				means[j] /= max(1, of[j])
+			}
+			return offered, clicked, means
+		}
+		offered, clicked, here := draw()
+		_, _, earlier := draw()
+		for name, means := range map[string][items]float64{"this log": here, "an earlier log": earlier} {
+			var b strings.Builder
+			for i, of := range offered {
+				fmt.Fprintf(&b, `{"x_u":%v,"slots":["i%d","i%d"],"slot_propensities":[0.25,0.3333333333],"slot_rewards":[%d,%d],"actions":[`,
+					i*7%13, of[0], of[1], clicked[i][0], clicked[i][1])
+				for j, id := range slices.Sorted(slices.Values(of)) {
+					fmt.Fprintf(&b, `%s{"id":"i%d","ctr":%v}`, strings.Repeat(",", min(j, 1)), id, means[id])
+				}
+				b.WriteString("]}\n")
+			}
+			log := written(t, "l.jsonl", b.String())
+			if _, found := inspect.Inspect(log).Finding("columns that know the reward"); found != (name == "this log") {
+				t.Errorf("seed %d, %s: found %t", seed, name, found)
+			}
 		}
 	}
 }
