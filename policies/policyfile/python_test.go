@@ -158,6 +158,28 @@ func pyContexts(r *rand.Rand, n int) (all []map[string]any) {
 	return all
 }
 
+// branched gives a component scores of contexts and actions together, of sums, pieces and products of both.
+func branched(r *rand.Rand, c *policyfile.Component) {
+	in := c.Encoder.Dim() + c.Items.Dim()
+	rows := func(m, n int) (w [][]float64) {
+		for range m {
+			row := make([]float64, n)
+			for j := range row {
+				row[j] = r.NormFloat64() / 3
+			}
+			w = append(w, row)
+		}
+		return w
+	}
+	last := int32(in - 1)
+	pieces := &features.Pieces{In: in, Keep: []int32{0, last}, Features: []int32{1, last - 1}, Knots: [][]float64{{-1, 0, 1}, {-.5, .5}}}
+	products := &features.Products{In: in, Pairs: [][]int32{{0, last}, {1, 2}, {last, last}}}
+	c.Layers = []features.Layer{{Branches: &features.Branches{In: in, Chains: [][]features.Layer{
+		{{Weights: rows(3, in), Bias: []float64{.1, 0, -.2}, Activation: features.Cos}}, {{Pieces: pieces}},
+		{{Products: products}, {Weights: rows(2, in+3)}}}}}}
+	c.Joint, c.Weights = true, policyfile.Matrix(rows(1, c.Layers[0].Out()))
+}
+
 // Python's file gives the propensities of all kinds of policies within 1e-12.
 func TestPython_GivesThePropensitiesOfGo(t *testing.T) {
 	long.Test(t)
@@ -199,12 +221,16 @@ func TestPython_GivesThePropensitiesOfGo(t *testing.T) {
 		}
 	}
 	for trial, kinds := range [][]string{{policyfile.Softmax}, {policyfile.ArgMax}, {policyfile.Softmax, policyfile.ArgMax, policyfile.Softmax},
-		{policyfile.Softmax, policyfile.ArgMax, policyfile.Softmax}} {
+		{policyfile.Softmax, policyfile.ArgMax, policyfile.Softmax}, {policyfile.Softmax}} {
 		for _, categories := range []int{0, 3, 100} {
 			f := shop(t, 400, 4, categories, 7, kinds...)
 			what := fmt.Sprintf("%v among items of %d categories", kinds, categories)
 			if trial == 3 {
 				f, what = joined(r, f), what+", joint"
+			}
+			if trial == 4 {
+				branched(r, &f.Components[0])
+				what += ", joint branches"
 			}
 			cases = append(cases, newCase(t, dir, what, saved(t, f), pyContexts(r, 6), nil))
 			contexts := pyContexts(r, 6)

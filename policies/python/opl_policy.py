@@ -19,7 +19,7 @@
     s.decide({"age": 41, "city": "Oslo"})                 # {"decision_id": …, "action_name": …, "propensity": …}
 
 Propensities are those of opl within 1e-12; sums run in its order, so that scores are equal to the last bit but
-for tanh, cos and odds, and so are the ties of an argmax. The format is documented in opl's package policyfile. What has no part in a
+for tanh, cos, odds and joint scores, and so are the ties of an argmax. The format is documented in opl's package policyfile. What has no part in a
 propensity (history, reward models, the certificate) is in p.file as it comes, and not checked. The hash tells damage; it is no signature.
 """
 
@@ -435,6 +435,46 @@ class _Branches:
         return np.concatenate(h)
 
 
+class _Parted:
+    """Numbers of n contexts and k actions, a row each: [1, n] of contexts alone, [k, 1] of actions alone, or [k, n]. What layers make of
+    either alone is computed once, and equal actions have equal scores."""
+
+    def __init__(self, rows, k, n):
+        self.rows, self.k, self.n = rows, k, n
+
+    def through(self, l):
+        if isinstance(l, _Branches):
+            chains = []
+            for layers in l.chains:
+                h = self
+                for inner in layers:
+                    h = h.through(inner)
+                chains += h.rows
+            return _Parted(chains, self.k, self.n)
+        if isinstance(l, _Clip):
+            return self.of([np.clip(r, low, high) for r, low, high in zip(self.rows, l.low[:, 0], l.high[:, 0])])
+        if isinstance(l, _Pieces):
+            steps = [np.minimum(1, np.maximum(0, (self.rows[j] - low) / (high - low)))
+                     for j, knots in zip(l.features, l.knots) for low, high in zip(knots[:-1], knots[1:])]
+            return self.of([self.rows[j] for j in l.keep] + steps)
+        if isinstance(l, _Products):
+            return self.of(self.rows + [self.rows[i] * self.rows[j] for i, j in l.pairs])
+        if isinstance(l, _Layer) and l.patches is None and l.activation is not _odds:
+            return self.of([l.activation(self.dot(w) + b) for w, b in zip(l.weights, l.bias)])
+        whole = l(np.array([np.broadcast_to(r, (self.k, self.n)) for r in self.rows]).reshape(len(self.rows), -1))
+        return self.of(list(whole.reshape(-1, self.k, self.n)))
+
+    def of(self, rows):
+        return _Parted(rows, self.k, self.n)
+
+    def dot(self, w):
+        """w times the rows: those of one shape first, so that few of [k, n] are added."""
+        sums = {}
+        for v, r in zip(w, self.rows):
+            sums[r.shape] = sums.get(r.shape, 0) + v * r
+        return sum(sums.values())
+
+
 _KINDS = {"trees": _Trees, "pieces": _Pieces, "products": _Products, "clip": _Clip, "branches": _Branches}
 
 
@@ -536,15 +576,14 @@ class _Component:
     def scores(self, x, z, k):
         """s_a [k, n] of φ(x) [d, n] and actions as Policy._describe has them, which layers read together."""
         (d, n), (features, at, own) = x.shape, z
-        h = np.zeros((d + self.items.dim + len(self.own), k, n))
-        h[:d] = x[:, None]
+        items = np.zeros((self.items.dim + len(self.own), k, 1))
         for j, (some, v) in enumerate(features):
-            h[d + j, some] = v[:, None]
-        h[d + own, at] = 1
-        h = h.reshape(len(h), k * n)
+            items[j, some, 0] = v
+        items[own, at] = 1
+        h = _Parted(list(x[:, None]) + list(items), k, n)
         for l in self.layers:
-            h = l(h)
-        return _dot(self.mu, h).reshape(k, n)
+            h = h.through(l)
+        return h.dot(self.mu[0]) + np.zeros((k, n))
 
     def family(self, s, x):
         """π [K, n] of scores s [K, n]."""

@@ -15,13 +15,11 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/text/unicode/norm"
-
 	"opl/train/internal/keys"
+	"opl/train/internal/spelling"
 	"opl/train/logs"
 )
 
@@ -617,8 +615,8 @@ func (l *log) reading() {
 	for _, n := range l.Doubts {
 		l.add(Finding{Check: "columns as they were read", Severity: Doubtful, Measured: n,
 			Means: "policies would learn from something else than the column means, or from nothing",
-			Do: "write numbers with digits and a point alone, times as what matters of them, such as the weekday, " +
-				"nothing where there is no value, and quotes in pairs; or say by setting categories that a column has names"})
+			Do: "write each name in one way, numbers with digits and a point alone, times as what matters of them, " +
+				"such as the weekday, nothing where there is no value, and quotes in pairs; or say by setting categories that a column has names"})
 	}
 	if l.Bare != "" {
 		l.add(Finding{Check: "columns as they were read", Severity: Doubtful, Measured: l.Bare,
@@ -628,7 +626,7 @@ func (l *log) reading() {
 		l.add(Finding{Check: "last row", Severity: Doubtful, Measured: n, Means: "a value that was cut is another value",
 			Do: "copy the file again if it was cut, else end it by a newline"})
 	}
-	if one, other, alike := alike(l.Actions); alike {
+	if one, other, alike := spelling.Alike(l.Actions); alike {
 		l.add(Finding{Check: "names of actions", Severity: Doubtful,
 			Measured: fmt.Sprintf("actions %q and %q differ by capitals, blanks or .0 alone, or by how accents are written",
 				one, other),
@@ -640,24 +638,6 @@ func (l *log) reading() {
 	}
 	l.judge(Finding{Check: "rows", Measured: fmt.Sprintf("%d rows, %d actions", l.n, l.k)}, l.n < 100, Doubtful,
 		"fewer than 100 rows say little", "log more")
-}
-
-// alike finds names that may be one: they differ by blanks around them, by how letters with accents are written, by .0
-// after a number, or by capitals. Short names of more than ten, and those of more than a thousand, may be identifiers
-// in which capitals count.
-func alike(names []string) (one, other string, found bool) {
-	seen := map[string]string{}
-	for _, name := range names {
-		key := norm.NFC.String(strings.TrimSuffix(strings.TrimSpace(name), ".0"))
-		if len(key) >= 4 && len(names) <= 1000 || len(names) <= 10 {
-			key = strings.ToLower(key)
-		}
-		if first, is := seen[key]; is {
-			return first, name, true
-		}
-		seen[key] = name
-	}
-	return "", "", false
 }
 
 // repeatIDs counts decisions that come more than once: any is doubtful, more than 10 %

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -362,6 +363,83 @@ func TestColumns_OfSetsThatKnowTheReward(t *testing.T) {
 		}
 		if earlier := what == "an earlier log"; earlier && found > 0 || !earlier && found < seeds {
 			t.Errorf("%s: found in %d of %d logs", what, found, seeds)
+		}
+	}
+}
+
+// Mean rewards of the items of lists are found where they are of this log.
+func TestColumns_OfListsThatKnowTheReward(t *testing.T) {
+	const n, items = 1500, 40
+	for seed := range uint64(4) {
+		r := rand.New(rand.NewPCG(seed, 79))
+		draw := func() (offered [n][]int, clicked [n][2]int, means [items]float64) {
+			var of [items]float64
+			for i := range n {
+				offered[i] = r.Perm(items)[:4] // of which the first two are shown
+				for slot := range 2 {
+					clicked[i][slot] = r.IntN(10) / 7
+					means[offered[i][slot]] += float64(clicked[i][slot])
+					of[offered[i][slot]]++
+				}
+			}
+			for j := range means {
+				means[j] /= max(1, of[j])
+			}
+			return offered, clicked, means
+		}
+		offered, clicked, here := draw()
+		_, _, earlier := draw()
+		for name, means := range map[string][items]float64{"this log": here, "an earlier log": earlier} {
+			var b strings.Builder
+			for i, of := range offered {
+				fmt.Fprintf(&b, `{"x_u":%v,"slots":["i%d","i%d"],"slot_propensities":[0.25,0.3333333333],"slot_rewards":[%d,%d],"actions":[`,
+					i*7%13, of[0], of[1], clicked[i][0], clicked[i][1])
+				for j, id := range slices.Sorted(slices.Values(of)) {
+					fmt.Fprintf(&b, `%s{"id":"i%d","ctr":%v}`, strings.Repeat(",", min(j, 1)), id, means[id])
+				}
+				b.WriteString("]}\n")
+			}
+			log := written(t, "l.jsonl", b.String())
+			if _, found := inspect.Inspect(log).Finding("columns that know the reward"); found != (name == "this log") {
+				t.Errorf("seed %d, %s: found %t", seed, name, found)
+			}
+		}
+	}
+}
+
+// Means of few rewards each, which are no whole numbers, are found where they are of this log.
+func TestColumns_ThatKnowTheRewardOfFewRows(t *testing.T) {
+	const n = 3000
+	for _, segments := range []int{300, 600, 1500} {
+		for seed := range uint64(10) {
+			r := rand.New(rand.NewPCG(seed, 78))
+			draw := func() (segment []int, reward, means []float64) {
+				of := make([]float64, segments)
+				means = make([]float64, segments)
+				for i := range n {
+					segment, reward = append(segment, r.IntN(segments)), append(reward, math.Pow(r.Float64(), 2))
+					means[segment[i]] += reward[i]
+					of[segment[i]]++
+				}
+				for s := range means {
+					means[s] = math.Round(1e4*means[s]/max(1, of[s])) / 1e4
+				}
+				return segment, reward, means
+			}
+			segment, reward, here := draw()
+			_, _, earlier := draw()
+			for name, means := range map[string][]float64{"this log": here, "an earlier log": earlier} {
+				l := &logs.Log{Actions: logs.Numbered(2)}
+				var x []float64
+				for i, s := range segment {
+					x = append(x, means[s])
+					l.Action, l.Cost, l.Propensity = append(l.Action, int32(r.IntN(2))), append(l.Cost, -reward[i]), append(l.Propensity, .5)
+				}
+				l.X = logs.Rows64{Width: 1, Data: x}
+				if _, found := inspect.Inspect(l).Finding("columns that know the reward"); found != (name == "this log") {
+					t.Errorf("%d segments, seed %d, %s: found %t", segments, seed, name, found)
+				}
+			}
 		}
 	}
 }

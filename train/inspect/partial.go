@@ -62,7 +62,7 @@ func OfShard(in *logs.Log, gamma float64, shard logs.Shard) (*Partial, error) {
 		return nil, errors.New("inspect: the log is no shard's share of files")
 	case in.Choices != nil:
 		return nil, errors.New("inspect: of logs whose rows offer sets of actions, or have a catalogue, there are " +
-			"no shards: inspect the whole log")
+			"no shards: read it as one log")
 	}
 	l := within(in, gamma, newSummary())
 	low, high := in.RewardRange()

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"opl/train/internal/spelling"
 )
 
 // Column says how a column was read.
@@ -66,7 +68,8 @@ func (l *log) contextColumns() (all []Column) {
 		}
 	}
 	place, of := map[string]int{}, make([]int, len(names))
-	quoted := map[string]string{} // a number that is a name, by column
+	values := map[string][]string{} // of categories, by column
+	quoted := map[string]string{}   // a number that is a name, by column
 	for j, name := range names {
 		column, value, category := strings.Cut(name, "=")
 		at, seen := place[column]
@@ -78,6 +81,7 @@ func (l *log) contextColumns() (all []Column) {
 		if of[j] = at; category {
 			all[at].Type = "category"
 			all[at].Categories++
+			values[column] = append(values[column], value)
 			if _, err := strconv.ParseFloat(value, 64); err == nil {
 				quoted[column] = value
 			}
@@ -131,7 +135,13 @@ func (l *log) contextColumns() (all []Column) {
 			}
 		}
 	}
-	if one, other, alike := alike(columns); alike {
+	for _, c := range all {
+		if one, other, alike := spelling.Alike(values[c.Name]); alike {
+			l.misread("column %s: %q and %q differ by capitals, blanks or .0 alone, or by how accents are written: one value "+
+				"may be taken for two", c.Name, one, other)
+		}
+	}
+	if one, other, alike := spelling.Alike(columns); alike {
 		l.misread("columns %q and %q differ by capitals, blanks or .0 alone, or by how accents are written: one column may "+
 			"be taken for two", one, other)
 	}

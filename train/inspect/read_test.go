@@ -49,6 +49,20 @@ func TestInspect_DoubtsCodesAndColumnsThatAreAlike(t *testing.T) {
 	}
 }
 
+// Values of a column that differ by capitals may be one value.
+func TestInspect_DoubtsValuesThatMayBeOne(t *testing.T) {
+	for values, says := range map[string]string{"DE,FR,de": `column x_city: "DE" and "de" differ by capitals`, "DE,FR,UK": ""} {
+		text := "action,reward,propensity,x_city\n"
+		for i := range 300 {
+			text += fmt.Sprintf("%d,%d,0.5,%s\n", i*7%11%2, i%3/2, strings.Split(values, ",")[i%3])
+		}
+		f, found := inspect.Inspect(written(t, "l.csv", text)).Finding("columns as they were read")
+		if found != (says != "") || !strings.Contains(f.Measured, says) {
+			t.Errorf("%s: %t, %q does not say %q", values, found, f.Measured, says)
+		}
+	}
+}
+
 // written opens a log of a text.
 func written(t *testing.T, name, text string) *logs.Log {
 	t.Helper()

@@ -104,7 +104,7 @@ func TestOpen_DoubtsFieldsThatAreReadAsNames(t *testing.T) {
 
 // Groups that differ by leading zeros are two, which may be meant as one.
 func TestOpen_DoubtsGroupsThatMayBeOne(t *testing.T) {
-	for _, c := range []struct{ groups, says string }{{"12,7,012", `"012" and "12" are`}, {"000,0", `"000" and "0" are`}, {"c1,c2,c1 ,12,12.0,c 1,1.50,1.5", ""}} {
+	for _, c := range []struct{ groups, says string }{{"12,7,012", `"012" and "12" are`}, {"000,0", `"000" and "0" are`}, {"DE,FR,de", `"de" and "DE" are`}, {"b1,b2,b3,b4,b5,b6,b7,b8,b9,c1,B1", ""}, {"c1,c2,c1 ,12,12.0,c 1,1.50,1.5", ""}} {
 		text := "action,reward,propensity,group\n"
 		for i, group := range strings.Split(c.groups, ",") {
 			text += fmt.Sprintf("%d,1,.5,%s\n", i%2, group)

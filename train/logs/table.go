@@ -332,7 +332,7 @@ func (b *builder) fieldsOfNames() map[string][]string {
 	return values
 }
 
-// zeros doubts groups that differ by leading zeros, which some programs drop.
+// zeros doubts groups that differ by leading zeros, which some programs drop, or by capitals.
 func (b *builder) zeros() {
 	odd, of := "", ""
 	for name := range b.groups.places {
@@ -343,6 +343,9 @@ func (b *builder) zeros() {
 		if _, is := b.groups.places[bare]; is {
 			odd, of = name, bare
 		}
+	}
+	if all := slices.Sorted(maps.Keys(b.groups.places)); odd == "" && len(all) <= 1000 {
+		of, odd, _ = spelling.Alike(all)
 	}
 	if odd != "" {
 		b.Doubts = append(b.Doubts, fmt.Sprintf("column group: %s and %s are two groups: one may be meant, whose rows depend "+

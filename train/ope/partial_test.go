@@ -2,6 +2,7 @@ package ope_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"opl/policies/features"
+	"opl/policies/policyfile"
 	"opl/train/logs"
 	"opl/train/ope"
 )
@@ -158,6 +161,58 @@ func TestCombine_GivesWhatAllRowsGive(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// So they do of a policy that draws by scores of contexts and actions together, where rows offer sets.
+func TestCombine_OfAPolicyThatDrawsFromSets(t *testing.T) {
+	encoder := func(name string) *features.Encoder {
+		e, err := features.New(features.Encoder{Names: []string{name}, Scale: []float64{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	items, err := features.NewItems(encoder("price"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policyfile.New(&policyfile.File{Floor: .1, RewardMax: 1, Components: []policyfile.Component{{Weight: 1, Kind: policyfile.Softmax,
+		Encoder: encoder("x"), Items: items, Joint: true, Layers: []features.Layer{{Products: &features.Products{In: 2, Pairs: [][]int32{{0, 1}}}}},
+		Weights: policyfile.Matrix{{.5, -1, 2}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(6, 6))
+	var all []logs.Decision
+	for range 900 {
+		d := logs.Decision{Cost: -float64(r.IntN(2)), Weight: 1, Context: []features.Value{{Name: "x", Number: r.NormFloat64()}}}
+		for _, a := range r.Perm(30)[:3+r.IntN(6)] {
+			d.Offered = append(d.Offered, logs.Offer{Action: fmt.Sprint("i", a), Features: []features.Value{{Name: "price", Number: float64(a) / 30}}})
+		}
+		d.Action, d.Propensity = r.IntN(len(d.Offered)), 1/float64(len(d.Offered))
+		all = append(all, d)
+	}
+	l, err := logs.Collect(nil, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := ope.FromPolicy("drawn", p, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := ope.Options{Estimators: []ope.Estimator{ope.IPS(), ope.SNIPS()}, EstimatesAlone: true}
+	want, err := ope.Evaluate(l, []ope.Target{target}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ope.Combine(partials(t, l, []ope.Target{target}, o, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agree(t, "drawn", got.Policies[0].Estimates, want.Policies[0].Estimates)
+	if e := want.Policies[0].Estimates[0]; math.Abs(e.Gain.Value) < 1e-6 || e.SE == 0 {
+		t.Errorf("nothing is compared: %+v", e)
 	}
 }
 

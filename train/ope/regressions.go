@@ -3,10 +3,12 @@ package ope
 import (
 	"context"
 	"math"
+	"runtime"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"opl/graph/kernel/workers"
 	"opl/train/logs"
 	"opl/train/regress"
 )
@@ -101,9 +103,15 @@ func (s system) primal(mean []float64, at func(f int) []float64) error {
 // are fewer than the features.
 func (s system) dual(mean []float64, at func(f int) []float64) error {
 	d, n, phi := s.d, len(s.mine), s.rows()
-	all := mat.NewDense(n, d, phi)
 	kernel := mat.NewSymDense(n, nil)
-	kernel.SymOuterK(1, all)
+	const tile = 16 // rows, which stay in the processor's cache
+	workers.Do(runtime.GOMAXPROCS(0), (n+tile-1)/tile, func(_, at int) {
+		for j := at * tile; j < n; j++ {
+			for i := at * tile; i < min(at*tile+tile, j+1); i++ {
+				kernel.SetSym(i, j, floats.Dot(phi[i*d:i*d+d], phi[j*d:j*d+d]))
+			}
+		}
+	})
 	for f := range mean {
 		var keep []int
 		for j, i := range s.mine {

@@ -111,6 +111,10 @@ func Select(log *logs.Log, targets []Target, o Options) (Selection, error) {
 		return Selection{}, err
 	}
 	s := r.choose(o.Gamma)
+	if len(log.Loggers()) > 1 {
+		s.Notes = append(slices.Clip(s.Notes), "several policies logged these rows, and what plays is all of them together: "+
+			"to compare with one alone, select on the rows that it logged")
+	}
 	s.Served = slices.ContainsFunc(targets, func(t Target) bool {
 		return s.Selected != nil && t.Name == *s.Selected && t.Policy != nil
 	})

@@ -388,6 +388,12 @@ func TestLearn_OfManyItemsDrawsAmongTheBest(t *testing.T) {
 	if after, _, _, _, _ := m.earn(t, r, 3, 300, m.old); again.Training.Learner != "start" || math.Abs(after-earned) > 1e-12 {
 		t.Errorf("learning from a mixture of both: %s, which earns %v, and before %v", again.Training.Learner, after, earned)
 	}
+	// Who asks for the best alone gets it of what drew, too.
+	o.PriorFile, o.Policy = p, policyfile.ArgMax
+	again, _ = m.learn(t, later, items, o)
+	if c := again.File.Components[0]; c.Kind != policyfile.ArgMax {
+		t.Errorf("the best alone: %s, of kind %s", again.Training.Learner, c.Kind)
+	}
 }
 
 // What has no meaning for actions with features is refused with the reason.

@@ -272,17 +272,19 @@ func (l *learning) startFrom(f *policyfile.Policy) error {
 		l.warn("the prior's file does not know %d of the %d names and categories in the contexts: they are "+
 			"left out", n-known, n)
 	}
+	starts := func(c policyfile.Component, weight float64) train.Component {
+		return train.Component{Weight: weight, Theta: slices.Concat(c.Weights...), In: representation(c),
+			Drawn: c.Joint && c.Kind == policyfile.Softmax && l.o.Policy != policyfile.ArgMax}
+	}
 	for _, c := range f.File().Components {
-		if l.start = append(l.start, train.Component{Weight: c.Weight, Theta: slices.Concat(c.Weights...),
-			In: representation(c), Drawn: c.Joint && c.Kind == policyfile.Softmax}); !c.Fixed() || !reflect.DeepEqual(c.Encoder,
-			last.Encoder) || !reflect.DeepEqual(c.Items, last.Items) {
+		if l.start = append(l.start, starts(c, c.Weight)); !c.Fixed() || !reflect.DeepEqual(c.Encoder, last.Encoder) ||
+			!reflect.DeepEqual(c.Items, last.Items) {
 			l.start = nil // the last alone
 			break
 		}
 	}
 	if l.start == nil {
-		l.start = []train.Component{{Weight: 1, Theta: slices.Concat(last.Weights...), In: representation(last),
-			Drawn: last.Joint && last.Kind == policyfile.Softmax}}
+		l.start = []train.Component{starts(last, 1)}
 	}
 	if l.layers = last.Layers; !l.objective.Recipe || l.layers == nil {
 		l.prior.Mean = slices.Concat(last.Weights...)

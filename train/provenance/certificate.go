@@ -81,6 +81,8 @@ type Circumstances struct {
 	// ReadOff is the number of actions that no other rows of the log have than those that certify,
 	// where the policy was learned from it: K is taken for known before.
 	ReadOff int `json:"read_off,omitempty"`
+	// Loggers is the number of policies that logged the rows; 0: one, or none is named.
+	Loggers int `json:"loggers,omitempty"`
 	// RewardMin and RewardMax are the rewards that are 0 and 1.
 	RewardMin float64  `json:"reward_min"`
 	RewardMax float64  `json:"reward_max"`
@@ -274,6 +276,9 @@ func (on *Circumstances) of(grouped bool, samples ...sample) {
 		hashes = append(hashes, xxhash.Sum64String(on.DataHash))
 		for _, name := range s.log.Snapshots {
 			on.Notes = append(on.Notes, "certified on snapshot "+name)
+		}
+		if n := len(s.log.Loggers()); n > 1 {
+			on.Loggers = max(on.Loggers, n)
 		}
 		on.doubt(s.found, s.named(len(samples) > 1), func(f inspect.Finding) bool { return contradicts(f, grouped) })
 	}

@@ -367,7 +367,7 @@ func (j *Judge) Target(pi certify.Policy, logged []float64, from Origin, o certi
 	t := j.trial(certify.PoolLog{Log: j.log, Pi: noted, Logged: logged, Rows: rows, Models: o.Models}, s, o)
 	t.learns = pi != nil && !o.AnyTime
 	c, err := t.certificate(on)
-	asked := Options{Requirements: requirements}
+	asked := Options{Requirements: requirements, file: from.file}
 	if from.file != nil {
 		asked.Untested = Untested(from.file, requirements)
 	}

@@ -1,7 +1,12 @@
 // Package spelling finds what a misspelled name was meant to be. Use it in errors about names.
 package spelling
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
 
 // Distance counts the insertions, deletions and substitutions of bytes from a to
 // b (Levenshtein 1966).
@@ -47,4 +52,22 @@ func Suggest(name string, names []string) string {
 		return fmt.Sprintf(": did you mean %q?", best)
 	}
 	return ""
+}
+
+// Alike finds names that may be one: they differ by blanks around them, by how letters with accents are written, by .0
+// after a number, or by capitals. Short names of more than ten, and those of more than a thousand, may be identifiers
+// in which capitals count.
+func Alike(names []string) (one, other string, found bool) {
+	seen := map[string]string{}
+	for _, name := range names {
+		key := norm.NFC.String(strings.TrimSuffix(strings.TrimSpace(name), ".0"))
+		if len(key) >= 4 && len(names) <= 1000 || len(names) <= 10 {
+			key = strings.ToLower(key)
+		}
+		if first, is := seen[key]; is {
+			return first, name, true
+		}
+		seen[key] = name
+	}
+	return "", "", false
 }

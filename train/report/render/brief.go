@@ -157,7 +157,10 @@ func (b *brief) columns(indent string, rows [][]string) {
 // concluded is the conclusion of a statement in a line: what the policy earns at least, and what to do next. test is
 // what comes before keeping what plays, where the policy is not shown to be better: "" for nothing.
 func concluded(s provenance.Statement, next, test string) string {
-	u, at, who := unitsOf(s), "", "the logging policy"
+	u, at, who := unitsOf(s), "", logging(s)
+	if s.Loggers > 1 {
+		next = "opl certify on rows of the policy that plays now, to compare with that policy alone"
+	}
 	if s.Elsewhere() {
 		next = "opl serve --catalogue with the log's catalogue: nothing is said of the policy file's own"
 	}
@@ -171,9 +174,6 @@ func concluded(s provenance.Statement, next, test string) string {
 	}
 	if s.AnyTime {
 		at = " at any time"
-	}
-	if s.Files > 1 {
-		who = "what logged these rows"
 	}
 	switch s.Verdict {
 	case provenance.Better:

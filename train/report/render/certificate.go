@@ -114,10 +114,18 @@ func errorOf(s provenance.Statement) float64 {
 	return logs.Half(s.Estimate.SE)
 }
 
+// logging names what logged the rows.
+func logging(s provenance.Statement) string {
+	if s.Files > 1 || s.Loggers > 1 {
+		return "what logged these rows"
+	}
+	return "the logging policy"
+}
+
 // guarantee says what is guaranteed, in the same words wherever it is shown.
 func guarantee(s provenance.Statement) []html.Fact {
 	u := unitsOf(s)
-	rows, who, at, over := fmt.Sprintf("%d rows", s.N), "the logging policy", "", "it"
+	rows, who, at, over := fmt.Sprintf("%d rows", s.N), logging(s), "", "it"
 	if s.Groups > 0 {
 		rows = fmt.Sprintf("%d groups of %d rows", s.Groups, s.N)
 	}
@@ -125,7 +133,9 @@ func guarantee(s provenance.Statement) []html.Fact {
 		rows = strings.Replace(rows, "rows", "lists", 1)
 	}
 	if s.Files > 1 {
-		rows, who = fmt.Sprintf("%s of %d files", rows, s.Files), "what logged these rows"
+		rows = fmt.Sprintf("%s of %d files", rows, s.Files)
+	}
+	if s.Files > 1 || s.Loggers > 1 {
 		over = "the policies that logged them, each with the share of its rows,"
 	}
 	if s.AnyTime {
