@@ -95,25 +95,44 @@ func placeInList(l *logs.Log, slots []int) int {
 	return place
 }
 
-// wholeLists are at most so many of the rows, evenly spaced; where rows are slots, those of lists, one list after the
-// other, so that no list is tried by what was learned from it.
-func wholeLists(log *logs.Log, rows []int, most int) (some []int) {
-	if log.Lists == nil {
+// wholeGroups are at most so many of the rows, evenly spaced; those of groups, such as lists, whole, one group after the
+// other, so that none is tried by what was learned from it.
+func wholeGroups(log *logs.Log, rows []int, most int) (some []int) {
+	if log.Group == nil {
 		return evenly(rows, most)
 	}
-	slots, lists := map[int][]int{}, []int(nil)
+	of, groups := map[int][]int{}, []int(nil)
 	for _, r := range rows {
-		of := int(log.Lists.Of[r])
-		if slots[of] == nil {
-			lists = append(lists, of)
+		g := groupOf(log, r)
+		if of[g] == nil {
+			groups = append(groups, g)
 		}
-		slots[of] = append(slots[of], r)
+		of[g] = append(of[g], r)
 	}
-	for _, of := range evenly(lists, max(1, most*len(lists)/max(1, len(rows)))) {
-		slices.Sort(slots[of])
-		some = append(some, slots[of]...)
+	for _, g := range evenly(groups, max(1, most*len(groups)/max(1, len(rows)))) {
+		slices.Sort(of[g])
+		some = append(some, of[g]...)
 	}
 	return some
+}
+
+// groupOf is the group of a row, below 0 that of a row by itself.
+func groupOf(log *logs.Log, r int) int {
+	if log.Group == nil || log.Group[r] < 0 {
+		return -1 - r
+	}
+	return int(log.Group[r])
+}
+
+// cutGroups is about how many of the rows are four fifths, without parting a group if none has many.
+func cutGroups(log *logs.Log, rows []int) int {
+	most := len(rows) * 4 / 5
+	for cut := most; cut > len(rows)/2; cut-- {
+		if groupOf(log, rows[cut]) != groupOf(log, rows[cut-1]) {
+			return cut
+		}
+	}
+	return most
 }
 
 // splitLists divides the rows of a log as SplitPrior does, and lists as wholes.

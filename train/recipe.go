@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 
 	"opl/objectives"
 	"opl/policies"
@@ -72,7 +71,7 @@ func (r *Recipe) tried(log *logs.Log, rows []int) []int {
 	case log.Choices != nil && !log.Sets():
 		most = max(1000, mostPairs/log.K())
 	}
-	return wholeLists(log, rows, most)
+	return wholeGroups(log, rows, most)
 }
 
 // Component is a policy of a mixture, drawn with a probability: the argmax of scores that are linear in
@@ -265,10 +264,7 @@ func choose(ctx context.Context, log *logs.Log, rows, tried []int, all []candida
 		of, err = all[0].learn(learnsPrior, rows, false)
 		return of, all[0], err
 	}
-	cut := len(tried) * 4 / 5
-	for of := log.Lists; of != nil && cut > 0 && of.Of[tried[cut]] == of.Of[tried[cut-1]]; { // lists stay whole
-		cut--
-	}
+	cut := cutGroups(log, tried)
 	learned := make([][]Component, len(all))
 	for i, t := range all {
 		if learned[i], err = t.learn("trial of "+t.name, tried[:cut], true); err != nil {
@@ -304,7 +300,7 @@ func LearnPrior(ctx context.Context, log *logs.Log, rows []int, c Config) (polic
 	risk := func(learned [][]Component, at int, rows []int) (float64, error) {
 		return smoothedRisk(learned[at][0].Theta, log, rows), nil
 	}
-	mean, by, err := choose(ctx, log, rows, wholeLists(log, rows, len(rows)), gradientCandidates(ctx, log, c, 1e-6),
+	mean, by, err := choose(ctx, log, rows, wholeGroups(log, rows, len(rows)), gradientCandidates(ctx, log, c, 1e-6),
 		risk, nil)
 	if err != nil {
 		return policies.Prior{}, "", err
@@ -598,7 +594,7 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	case all[at].simple > 0 && t.logged != nil && risk <= t.least+se():
 		return -1e3 + float64(all[at].simple), nil // before all others, which have risks from −1 on
 	case all[at].late && t.logged != nil && t.Direct != nil:
-		if risk += se(); t.beyondDoubt() && !more(earns, t.earned) {
+		if risk += se(); t.beyondDoubt() && !t.more(earns, rows) {
 			risk = 1
 		}
 	case all[at].late && t.logged != nil:
@@ -609,28 +605,43 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	return risk, nil
 }
 
+// more reports that a policy earns more than the first by two standard errors of the difference.
+func (t *comparison) more(earns []float64, rows []int) bool {
+	mean, se := meanByGroup(floats.SubTo(make([]float64, len(rows)), earns, t.earned), t.log, rows)
+	return mean > 2*se
+}
+
 // beyondDoubt says that the first candidate is left only for one that earns more by two standard errors.
 func (t *comparison) beyondDoubt() bool {
 	return t.large(t.log) || t.Direct != nil && t.log.Lists != nil
 }
 
-// more reports that the mean of p is above that of q by more than two standard errors of the difference.
-func more(p, q []float64) bool {
-	d := floats.SubTo(make([]float64, len(p)), p, q)
-	mean, sd := stat.MeanStdDev(d, nil)
-	return mean > 2*stat.StdErr(sd, float64(len(d)))
-}
-
 // riskDifference is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and
 // its standard error.
 func riskDifference(p, q []float64, log *logs.Log, rows []int) (mean, se float64) {
-	var sum, square float64
+	d := make([]float64, len(rows))
 	for i, r := range rows {
-		d := (p[i] - q[i]) * log.Cost[r] / log.Propensity[r]
-		sum, square = sum+d, square+d*d
+		d[i] = (p[i] - q[i]) * log.Cost[r] / log.Propensity[r]
 	}
+	return meanByGroup(d, log, rows)
+}
+
+// meanByGroup is the mean of d, of rows, and its standard error, where rows of a group depend on one another.
+func meanByGroup(d []float64, log *logs.Log, rows []int) (mean, se float64) {
 	n := float64(len(rows))
-	return sum / n, math.Sqrt(max(0, square/n-sum*sum/(n*n)) / n)
+	mean = floats.Sum(d) / n
+	group, square := map[int]float64{}, 0.
+	for i, r := range rows {
+		if log.Group == nil {
+			square += (d[i] - mean) * (d[i] - mean)
+			continue
+		}
+		g := groupOf(log, r)
+		v := group[g]
+		group[g] = v + d[i] - mean
+		square += group[g]*group[g] - v*v
+	}
+	return mean, math.Sqrt(max(0, square)) / n
 }
 
 // Play returns the policy on the rows of the log that certify, for [certify.Fixed].

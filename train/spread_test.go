@@ -24,18 +24,19 @@ func listsOf(n, k, slots int, r *rand.Rand) *logs.Log {
 			}
 			log.Action = append(log.Action, int32(left[at]))
 			log.Lists.Of, log.Lists.Slot = append(log.Lists.Of, int32(i)), append(log.Lists.Slot, int32(l+1))
+			log.Group = log.Lists.Of
 			left = slices.Delete(left, at, at+1)
 		}
 	}
 	return log
 }
 
-func TestWholeLists_AreThoseOfSomeLists(t *testing.T) {
+func TestWholeGroups_AreThoseOfSome(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	log := listsOf(100, 4, 3, r)
 	rows := r.Perm(300)
 	for _, most := range []int{300, 90, 1} {
-		some := wholeLists(log, rows, most)
+		some := wholeGroups(log, rows, most)
 		if want := max(3, most); len(some) != want {
 			t.Fatalf("%d rows of at most %d", len(some), most)
 		}
@@ -135,5 +136,38 @@ func TestSpreading_SecondMomentIsThatOfTheEstimate(t *testing.T) {
 		if math.Abs(got-want) > 1e-12*want {
 			t.Errorf("%+v: %v, by enumeration %v", of, got, want)
 		}
+	}
+}
+
+// A mean over rows that depend on one another has the error of as many rows as there are groups, and groups are not
+// parted by the rows that judge.
+func TestMeanByGroup_CountsGroups(t *testing.T) {
+	const groups, each = 40, 25
+	r := rand.New(rand.NewPCG(4, 4))
+	log, d := &logs.Log{}, []float64(nil)
+	for g := range groups {
+		v := r.NormFloat64()
+		for range each {
+			log.Group, d = append(log.Group, int32(g)), append(d, v)
+		}
+	}
+	rows := logs.Every(groups * each)
+	mean, se := meanByGroup(d, log, rows)
+	apart, less := meanByGroup(d, &logs.Log{}, rows)
+	if math.Abs(se-less*math.Sqrt(each)) > 1e-12 || mean != apart {
+		t.Errorf("%v ± %v by groups, %v ± %v by rows", mean, se, apart, less)
+	}
+	log.Group[3] = -1 // by itself
+	rows = r.Perm(len(rows))
+	tried := wholeGroups(log, rows, len(rows))
+	if cut := cutGroups(log, tried); len(tried) != len(rows) || cut < 776 || cut > 800 ||
+		groupOf(log, tried[cut]) == groupOf(log, tried[cut-1]) {
+		t.Errorf("%d rows of %d, cut at %d", len(tried), len(rows), cut)
+	}
+	for i := range log.Group {
+		log.Group[i] = 0
+	}
+	if cut := cutGroups(log, rows); cut != 800 {
+		t.Errorf("one group is cut at %d", cut)
 	}
 }
