@@ -30,7 +30,7 @@ const leastSpread = 30 // actions
 // where n rows certify and π₀(a) is what an action was logged with on average; with ρ r̂(1 − r̂) where doubly
 // robust bounds can be had, and ρ is how large rewards are, of those worth playing for. Temperatures at which
 // .95 of the gain is left, then those at which .8 is, three tenths of it to be guaranteed, come before others.
-// If nothing is to be guaranteed at any τ, the largest score is played.
+// If nothing is to be guaranteed at any τ, it is that of the largest lower bound of those at which .8 is left.
 func (t *comparison) spread(ctx context.Context, s []Component, teaching, rows []int) (tau float64, err error) {
 	log, err := t.view(s[0].In, rows)
 	if err != nil {
@@ -71,21 +71,34 @@ func (t *comparison) spread(ctx context.Context, s []Component, teaching, rows [
 	}
 	best, z := 0., distuv.UnitNormal.Quantile(1-t.c.Delta)
 	most := slices.Max(m.gain) - m.base
+	least := make([]float64, len(m.gain))
 	for _, keeps := range []float64{.95, .8, 0} {
 		for k, v := range m.gain {
 			v -= m.base
-			least := v - z*math.Sqrt(m.square[k]*n/certifying)
-			if v >= keeps*most && (keeps == 0 || least >= .3*v) && v*least > best {
-				if best, tau = v*least, 0; k > 0 {
-					tau = temperatures[k-1]
-				}
+			least[k] = v - z*math.Sqrt(m.square[k]*n/certifying)
+			if v >= keeps*most && (keeps == 0 || least[k] >= .3*v) && v*least[k] > best {
+				best, tau = v*least[k], at(k)
 			}
 		}
 		if best > 0 {
-			break
+			return tau, nil
+		}
+	}
+	best = math.Inf(-1)
+	for k, v := range m.gain {
+		if v-m.base >= .8*most && least[k] > best {
+			best, tau = least[k], at(k)
 		}
 	}
 	return tau, nil
+}
+
+// at is the k-th temperature, 0 of the largest score.
+func at(k int) float64 {
+	if k == 0 {
+		return 0
+	}
+	return temperatures[k-1]
 }
 
 // spreading sums over decisions what the log earned and, for each temperature, what is earned by the model and the

@@ -105,6 +105,33 @@ func worth(t *testing.T, w lists.World, visits int, p *policyfile.Policy) (value
 	})
 }
 
+// Of few lists, where nothing is to be guaranteed of any policy, one that draws is still estimated better.
+func TestLearn_OfFewListsDraws(t *testing.T) {
+	w := lists.All()[0]
+	w.K = 8
+	var text bytes.Buffer
+	if err := w.Write(&text, 250, 5); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "lists.jsonl")
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := logs.Open(t.Context(), path, logs.Options{NoCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	got, err := pipeline.Learn(t.Context(), library.Standard(), log, pipeline.Options{Settings: settings(2), Floor: .05, Seed: 1,
+		Scaling: logs.Scaling{Intercept: true}, Force: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := got.File.Components[0]; c.Kind != policyfile.Softmax || got.Certificate.Statement().Proven() {
+		t.Errorf("%s by %s, %v", c.Kind, got.Training.Learner, got.Certificate.Statement().Reward())
+	}
+}
+
 // Of lists of three of eight items more is guaranteed of a policy that draws among the best than of one that fills each
 // slot with the best, and it earns nearly as much. It is certified again as it was at first. Who wants the best alone can
 // have that.
