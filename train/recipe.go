@@ -613,7 +613,7 @@ func (t *comparison) more(earns []float64, rows []int) bool {
 
 // beyondDoubt says that the first candidate is left only for one that earns more by two standard errors.
 func (t *comparison) beyondDoubt() bool {
-	return t.large(t.log) || t.Direct != nil && t.log.Lists != nil
+	return t.large(t.log) || t.Direct != nil && t.log.Lists != nil && t.Learners == nil
 }
 
 // riskDifference is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and
