@@ -274,11 +274,8 @@ func (d *Direct) rewards(log *logs.Log, rows []int) *table {
 		if all[i] = t.y[i]; log.Propensity != nil {
 			all[i] /= log.Propensity[r]
 		}
-		switch {
-		case log.Lists != nil:
-			t.fold[i] = int(log.Lists.Of[r]) % t.folds
-		case log.Group != nil && log.Group[r] >= 0:
-			t.fold[i] = int(log.Group[r]) % t.folds
+		if g := groupOf(log, r); g >= 0 {
+			t.fold[i] = g % t.folds
 		}
 	}
 	mean, sd := stat.MeanStdDev(all, nil)

@@ -15,9 +15,9 @@ import (
 	"opl/train/regress"
 )
 
-// temperatures are those of softmax(s/τ) with joint scores s that take the place of the largest score where
-// many actions are offered.
-var temperatures = []float64{.05, .1, .15, .2, .3, .5, .75, 1, 1.5, 2, 3}
+// temperatures are those of softmax(s/τ) with joint scores s, from which actions are drawn where many are offered. At 0
+// the largest score is played.
+var temperatures = []float64{0, .05, .1, .15, .2, .3, .5, .75, 1, 1.5, 2, 3}
 
 const leastSpread = 30 // actions
 
@@ -49,7 +49,7 @@ func (t *comparison) spread(ctx context.Context, s []Component, teaching, rows [
 		second, third = second+square, third-square*log.Cost[i]
 	}
 	m := spreading{log: log, floor: t.Floor, size: third / second, // 1 of rewards that are 0 or 1, less of prices
-		gain: make([]float64, 1+len(temperatures)), square: make([]float64, 1+len(temperatures)),
+		gain: make([]float64, len(temperatures)), square: make([]float64, len(temperatures)),
 		inverse: func(a int32, otherwise float64) float64 {
 			if seen[a] == 0 {
 				return otherwise
@@ -77,7 +77,7 @@ func (t *comparison) spread(ctx context.Context, s []Component, teaching, rows [
 			v -= m.base
 			least[k] = v - z*math.Sqrt(m.square[k]*n/certifying)
 			if v >= keeps*most && (keeps == 0 || least[k] >= .3*v) && v*least[k] > best {
-				best, tau = v*least[k], at(k)
+				best, tau = v*least[k], temperatures[k]
 			}
 		}
 		if best > 0 {
@@ -87,18 +87,10 @@ func (t *comparison) spread(ctx context.Context, s []Component, teaching, rows [
 	best = math.Inf(-1)
 	for k, v := range m.gain {
 		if v-m.base >= .8*most && least[k] > best {
-			best, tau = least[k], at(k)
+			best, tau = least[k], temperatures[k]
 		}
 	}
 	return tau, nil
-}
-
-// at is the k-th temperature, 0 of the largest score.
-func at(k int) float64 {
-	if k == 0 {
-		return 0
-	}
-	return temperatures[k-1]
 }
 
 // spreading sums over decisions what the log earned and, for each temperature, what is earned by the model and the
@@ -108,7 +100,7 @@ type spreading struct {
 	floor, size  float64
 	base         float64
 	model        []float64 // logits of rewards by scores s are model·(1, s)
-	gain, square []float64 // of the largest score, and of each temperature
+	gain, square []float64 // by temperature
 	inverse      func(a int32, otherwise float64) float64
 }
 
@@ -134,11 +126,11 @@ func (m *spreading) reward(score float64) float64 {
 
 // at is what actions with some scores are played with at the k-th temperature.
 func (m *spreading) at(k int, pi, scores, room []float64) {
-	if k == 0 {
+	if tau := temperatures[k]; tau == 0 {
 		propensity.ArgMax{}.AtMean(pi, scores)
 	} else {
 		room = room[:len(scores)]
-		floats.ScaleTo(room, 1/temperatures[k-1], scores)
+		floats.ScaleTo(room, 1/tau, scores)
 		propensity.Softmax{}.AtMean(pi, room)
 	}
 	propensity.AddFloor(pi, m.floor)
@@ -199,17 +191,14 @@ func (m *spreading) lists(rows []int, theta []float64) (lists float64, err error
 			k := d % len(m.gain)
 			for l, row := range slots {
 				if l == 0 || !rest { // places of the first slot's set, or of its own
-					free = free[:0]
-					for j := range scores[l] {
-						free = append(free, j)
-					}
+					free = logs.Every(len(scores[l]))
 				}
 				for j, at := range free {
 					left[j] = scores[l][at]
 				}
 				n := len(free)
 				m.at(k, pi[:n], left[:n], room)
-				j := drawn(pi[:n], draw.Float64())
+				j := propensity.Draw(pi[:n], draw)
 				if rest {
 					row = slots[0]
 				}
@@ -225,16 +214,6 @@ func (m *spreading) lists(rows []int, theta []float64) (lists float64, err error
 	return lists, nil
 }
 
-// drawn is the place that a number u in [0, 1) draws from probabilities.
-func drawn(p []float64, u float64) int {
-	for j, v := range p {
-		if u -= v; u < 0 {
-			return j
-		}
-	}
-	return slices.Index(p, slices.Max(p)) // all of them, by rounding
-}
-
 // slots are the scores of each slot of a list. Where each slot offers the rest of what the first does, they are of all
 // that the first offers: that of what was shown above is what it was there, plus by how much the others rose on average.
 func (m *spreading) slots(rows []int, scorer func(int) []float64) (all [][]float64, rest bool) {
@@ -244,9 +223,7 @@ func (m *spreading) slots(rows []int, scorer func(int) []float64) (all [][]float
 		scores := slices.Clone(scorer(i))
 		all, rest = append(all, scores), rest && (l == 0 || offersTheRest(m.log, i))
 		if l == 0 {
-			for j := range scores {
-				left = append(left, j)
-			}
+			left = logs.Every(len(scores))
 		} else if rest {
 			rise, full := 0., slices.Clone(all[l-1])
 			for j, at := range left {
