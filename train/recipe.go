@@ -47,8 +47,8 @@ type Recipe struct {
 	// Start are the policies that play now, of argmax with these scores, drawn anew for every decision:
 	// together, with the recipe's floor, they are a candidate. nil: the prior's mean is, unless it is 0.
 	Start []Component
-	// Largest says that the largest score is played, where else actions would be drawn by joint scores: of many, too
-	// little could be guaranteed of a policy that plays one.
+	// Largest says that the largest score is played, where else actions would be drawn by scores: of many, too little
+	// could be guaranteed of a policy that plays one.
 	Largest bool
 
 	kept       string // the candidate to learn by, chosen before; "": none is

@@ -15,8 +15,8 @@ import (
 	"opl/train/regress"
 )
 
-// temperatures are those of softmax(s/τ) with joint scores s, from which actions are drawn where many are offered. At 0
-// the largest score is played.
+// temperatures are those of softmax(s/τ) with scores s, from which actions are drawn where many are offered. At 0 the
+// largest score is played.
 var temperatures = []float64{0, .05, .1, .15, .2, .3, .5, .75, 1, 1.5, 2, 3}
 
 const leastSpread = 30 // actions
@@ -31,6 +31,7 @@ const leastSpread = 30 // actions
 // robust bounds can be had, and ρ is how large rewards are, of those worth playing for. Temperatures at which
 // .95 of the gain is left, then those at which .8 is, three tenths of it to be guaranteed, come before others.
 // If nothing is to be guaranteed at any τ, it is that of the largest lower bound of those at which .8 is left.
+// Of a table, whose actions are fewer, .98 or .95 is left, or the largest score is played.
 func (t *comparison) spread(ctx context.Context, s []Component, teaching, rows []int) (tau float64, err error) {
 	log, err := t.view(s[0].In, rows)
 	if err != nil {
@@ -72,7 +73,11 @@ func (t *comparison) spread(ctx context.Context, s []Component, teaching, rows [
 	best, z := 0., distuv.UnitNormal.Quantile(1-t.c.Delta)
 	most := slices.Max(m.gain) - m.base
 	least := make([]float64, len(m.gain))
-	for _, keeps := range []float64{.95, .8, 0} {
+	left, joint := []float64{.95, .8, 0}, s[0].In.Joint()
+	if !joint {
+		left = []float64{.99, .95}
+	}
+	for _, keeps := range left {
 		for k, v := range m.gain {
 			v -= m.base
 			least[k] = v - z*math.Sqrt(m.square[k]*n/certifying)
@@ -83,6 +88,9 @@ func (t *comparison) spread(ctx context.Context, s []Component, teaching, rows [
 		if best > 0 {
 			return tau, nil
 		}
+	}
+	if !joint {
+		return 0, nil
 	}
 	best = math.Inf(-1)
 	for k, v := range m.gain {
@@ -296,7 +304,7 @@ func (t *comparison) enough(ctx context.Context, rows []int, best candidate, lea
 	err error) {
 	if t.Direct != nil {
 		t.Direct.tau = 0
-		if best.name == direct && !t.Largest && learned[0].In.Joint() && offersMany(t.log, t.held) {
+		if best.name == direct && !t.Largest && t.log.Numbers == nil && offersMany(t.log, t.held) {
 			if t.Direct.tau, err = t.spread(ctx, learned, rows, t.held); err != nil {
 				return nil, err
 			}

@@ -86,9 +86,8 @@ func (c *Component) Dim() int {
 	return c.inputs()
 }
 
-// Fixed reports that the component is of a recipe, whose rows that certified it changed nothing in it: of argmax, or of
-// joint scores, which none but recipes learn.
-func (c *Component) Fixed() bool { return c.Kind == ArgMax || c.Joint }
+// Fixed reports that the component is a point policy, as of a recipe: the rows that certified it changed nothing in it.
+func (c *Component) Fixed() bool { return c.Kind == ArgMax || c.Prior == nil }
 
 // inputs is the number of features that layers are of.
 func (c *Component) inputs() int {

@@ -153,12 +153,23 @@ class World:
         return np.floor(u * 24)
 
 
-def draw(seed, rows, contexts=20000):
+def visitors(r, x, mean, visits, own):
+    """Visitors come again, to so many rows as there are, and differ beyond their contexts: logits of their actions have
+    effects of standard deviation own. Returns their contexts, mean rewards and numbers."""
+    who = np.repeat(np.arange(len(x)), r.geometric(1 / visits, len(x)))[:len(x)]
+    r.shuffle(who)
+    effects = r.normal(0, own, mean.shape)
+    return x.iloc[who].reset_index(drop=True), worlds.logistic(np.log(mean / (1 - mean)) + effects)[who], who
+
+
+def draw(seed, rows, visits=0, own=0, contexts=20000):
     """Draws a world and its log, and contexts with mean rewards to evaluate policies on."""
     g = np.random.default_rng([seed, 4242])
     world = World(g)
     r = np.random.default_rng([seed, rows, 1])
     x, mean = world.sample(r, rows)
+    if visits:
+        x, mean, who = visitors(r, x, mean, visits, own)
     noise, center, spread = g.normal(size=world.k), mean.mean(), mean.std() + 1e-9
 
     def propensities(m):
@@ -174,7 +185,11 @@ def draw(seed, rows, contexts=20000):
     log.insert(0, "action", worlds.words("a", action))
     log.insert(1, "reward", reward)
     log.insert(2, "propensity", p[each, action])
+    if visits:
+        log.insert(3, "group", who)
     t, truth = world.sample(np.random.default_rng([seed, 99]), contexts)
+    if visits:
+        t, truth, _ = visitors(np.random.default_rng([seed, 98]), t, truth, 1, own)
     return world, worlds.Draw(log, t, truth, (propensities(truth) * truth).sum(1).mean())
 
 
@@ -190,14 +205,17 @@ def main():
     parser.add_argument("--rows", type=int, default=1000, help="of a log")
     parser.add_argument("--worlds", type=beside.seeds, default="0:60", help="FROM:TO, without TO")
     parser.add_argument("--peers", type=beside.methods, default="logistic,boosted,quadratic,dr-ridge")
+    parser.add_argument("--visits", type=float, default=0, help="of a visitor on average, who is a group; 0: rows are apart")
+    parser.add_argument("--own", type=float, default=1, help="standard deviation of visitors' own effects on logits")
+    parser.add_argument("--flags", default="", help="of opl train")
     args = parser.parse_args()
     print(beside.line(["", "world", "logging", "opl", *args.peers, "best", "opl − best peer", "of best − logging"]))
     print("|---:|---|" + "---:|" * (5 + len(args.peers)), flush=True)
     counts = {"ahead": 0, "within": 0, "beyond": 0}
     for seed in args.worlds:
-        world, drawn = draw(seed, args.rows)
+        world, drawn = draw(seed, args.rows, args.visits, args.own)
         mean = drawn.mean
-        policy = beside.train(args.opl, drawn.log, [], f"world {seed}")
+        policy = beside.train(args.opl, drawn.log, args.flags.split(), f"world {seed}")
         opl = beside.policy_reward(policy, drawn.contexts, mean) if policy else drawn.logging
         best = (1 - peers.FLOOR) * mean.max(1).mean() + peers.FLOOR * mean.mean()
         of = {p: peers.reward(p, drawn.log, drawn.contexts, mean) if fits(p, drawn.log) else None for p in args.peers}

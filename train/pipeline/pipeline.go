@@ -274,7 +274,7 @@ func (l *learning) startFrom(f *policyfile.Policy) error {
 	}
 	starts := func(c policyfile.Component, weight float64) train.Component {
 		return train.Component{Weight: weight, Theta: slices.Concat(c.Weights...), In: representation(c),
-			Drawn: c.Joint && c.Kind == policyfile.Softmax && l.o.Policy != policyfile.ArgMax}
+			Drawn: c.Fixed() && c.Kind == policyfile.Softmax && l.o.Policy != policyfile.ArgMax}
 	}
 	for _, c := range f.File().Components {
 		if l.start = append(l.start, starts(c, c.Weight)); !c.Fixed() || !reflect.DeepEqual(c.Encoder, last.Encoder) ||

@@ -90,7 +90,7 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 		fact("learned", "%s; %.1f s", learnedText(t, f), t.Seconds),
 		{Name: "estimate", Value: estimated(t.Estimate, u, on, unit)},
 	}
-	drawn := func(c policyfile.Component) bool { return c.Joint && c.Kind == policyfile.Softmax }
+	drawn := func(c policyfile.Component) bool { return c.Fixed() && c.Kind == policyfile.Softmax }
 	if slices.ContainsFunc(f.Components, drawn) && t.Learner != "start" {
 		facts = append(facts, fact("drawn", "the larger its score, the more often an action is played: of a policy "+
 			"that plays the best of many alone less can be guaranteed (--policy argmax plays it)"))
