@@ -31,7 +31,7 @@ const leastSpread = 30 // actions
 // robust bounds can be had, and ρ is how large rewards are, of those worth playing for. Temperatures at which
 // .95 of the gain is left, then those at which .8 is, three tenths of it to be guaranteed, come before others.
 // If nothing is to be guaranteed at any τ, it is that of the largest lower bound of those at which .8 is left.
-// Of a table, whose actions are fewer, .98 or .95 is left, or the largest score is played.
+// Of a table, whose actions are fewer, .99 or .95 is left, or the largest score is played.
 func (t *comparison) spread(ctx context.Context, s []Component, teaching, rows []int) (tau float64, err error) {
 	log, err := t.view(s[0].In, rows)
 	if err != nil {
