@@ -207,20 +207,6 @@ func (r *reader) each(i int, use func(f int, v float64)) {
 
 // vector writes the features of row i, in units of their sd and at most 5 of them.
 func (r *reader) vector(i int, dst []float64) {
-	if r.x != nil {
-		r.each(i, func(f int, v float64) { dst[f] = r.scales[f].standard(v) })
-		return
-	}
-	ids, values := r.Values(i)
-	values = values[:len(ids)]
 	copy(dst, r.none)
-	for j, which := range r.clock {
-		f := r.ofContexts() + j
-		dst[f] = r.scales[f].standard(r.tells(i, which))
-	}
-	for j, id := range ids {
-		if f := r.at[id]; uint(f) < uint(len(r.scales)) {
-			dst[f] = r.scales[f].standard(values[j])
-		}
-	}
+	r.each(i, func(f int, v float64) { dst[f] = r.scales[f].standard(v) })
 }
