@@ -327,13 +327,11 @@ func (l *dense) apply(h, x, scratch []float64) {
 			}
 		}
 	}
-	if l.Activation == ReLU {
-		for o, v := range h {
-			h[o] = max(v, 0)
-		}
-	} else if l.Activation == Odds {
+	switch l.Activation {
+	case Linear:
+	case Odds:
 		odds(h)
-	} else if l.Activation != Linear {
+	default:
 		for o, v := range h {
 			h[o] = l.activate(v)
 		}
