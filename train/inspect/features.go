@@ -112,12 +112,9 @@ func (l *log) reader(most int) *reader {
 
 // reads returns a reader of the given features.
 func (l *log) reads(features []feature) *reader {
-	r := &reader{log: l, features: features, at: make([]int, len(l.columnNames()))}
+	r := &reader{log: l, features: features, at: slices.Repeat([]int{-1}, len(l.columnNames()))}
 	if l.Names() == nil && l.X != nil {
 		r.x = make([]float64, len(r.at))
-	}
-	for j := range r.at {
-		r.at[j] = -1
 	}
 	for f, of := range features {
 		r.at[of.place] = f
