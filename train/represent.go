@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/graph/kernel/simd"
 	"opl/objectives"
 	"opl/policies"
@@ -24,9 +26,7 @@ func (s scaled) Norm(i int) float64 { return s.by * s.Contexts.Norm(i) }
 
 func (s scaled) Row64(i int, dst []float64) {
 	s.Contexts.Row64(i, dst)
-	for j := range dst {
-		dst[j] *= s.by
-	}
+	floats.Scale(s.by, dst)
 }
 
 func (s scaled) Row32(i int, dst []float32) {
@@ -119,9 +119,7 @@ func (r *Representation) Layers() ([]features.Layer, error) {
 		return nil, err
 	}
 	for _, row := range layers[0].Weights {
-		for j := range row {
-			row[j] *= r.scale
-		}
+		floats.Scale(r.scale, row)
 	}
 	return layers, nil
 }

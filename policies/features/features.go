@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"gonum.org/v1/gonum/floats"
 )
 
 // Value is one named value of a context. The category v of a column c is the
@@ -336,9 +337,7 @@ func (e *Encoder) Finish(dst []float64) error {
 		}
 	}
 	inverse := 1 / math.Sqrt(sum)
-	for j := range dst {
-		dst[j] *= inverse
-	}
+	floats.Scale(inverse, dst)
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -175,20 +174,13 @@ func (l *Layer) Out() int {
 // that are not finite, an activation that is not known.
 func (l *Layer) Check(in int) error {
 	if s := l.special(); s != nil {
-		alone := Layer{}
-		switch {
-		case l.Trees != nil:
-			alone.Trees = l.Trees
-		case l.Pieces != nil:
-			alone.Pieces = l.Pieces
-		case l.Products != nil:
-			alone.Products = l.Products
-		case l.Clip != nil:
-			alone.Clip = l.Clip
-		default:
-			alone.Branches = l.Branches
+		kinds := 0
+		for _, is := range []bool{l.Trees != nil, l.Pieces != nil, l.Products != nil, l.Clip != nil, l.Branches != nil} {
+			if is {
+				kinds++
+			}
 		}
-		if !reflect.DeepEqual(alone, *l) {
+		if kinds > 1 || l.Weights != nil || l.Bias != nil || l.Activation != "" || l.Image != nil {
 			return fmt.Errorf("features: a layer of two kinds")
 		}
 		if err := s.check(in); err != nil {
@@ -335,13 +327,11 @@ func (l *dense) apply(h, x, scratch []float64) {
 			}
 		}
 	}
-	if l.Activation == ReLU {
-		for o, v := range h {
-			h[o] = max(v, 0)
-		}
-	} else if l.Activation == Odds {
+	switch l.Activation {
+	case Linear:
+	case Odds:
 		odds(h)
-	} else if l.Activation != Linear {
+	default:
 		for o, v := range h {
 			h[o] = l.activate(v)
 		}

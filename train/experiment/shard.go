@@ -384,9 +384,7 @@ func Stand(lib library.Library, plan []train.Run, out string, n int) (st Standin
 		if err != nil {
 			return err
 		}
-		for key := range s.keys {
-			done[key] = true
-		}
+		maps.Copy(done, s.keys)
 		return nil
 	}
 	if err := read(out); err != nil {

@@ -139,9 +139,7 @@ func (b *bets) shares(h int) (q shares, got []float64) {
 		case pi == nil && !b.Sets():
 			all += w / float64(k)
 		case !b.Sets():
-			for a, p := range pi {
-				want[a] += w * p
-			}
+			floats.AddScaled(want, w, pi)
 		default:
 			for j := range k {
 				a, _ := b.Option(i, j)
@@ -488,10 +486,8 @@ type guessing struct {
 // guessed lists the rows of the first half and then of the second, in their order there. The log is read in its
 // own.
 func (b *bets) guessed() []guessing {
-	all, place := make([]guessing, len(b.halves[0])+len(b.halves[1])), make([]int32, b.n)
-	for i := range place {
-		place[i] = -1 // it is not bet on
-	}
+	all := make([]guessing, len(b.halves[0])+len(b.halves[1]))
+	place := slices.Repeat([]int32{-1}, b.n) // negative: a row is not bet on
 	for h, rows := range b.halves {
 		for at, i := range rows {
 			place[i] = int32(h*len(b.halves[0]) + at)

@@ -60,13 +60,10 @@ func (l *log) sets() {
 
 // uniform returns Σ_i 1{a ∈ S_i}/|S_i| by action, and Σ_i |S_i|.
 func (l *log) uniform() (e []float64, options float64) {
-	e = make([]float64, l.k)
 	if !l.Sets() {
-		for a := range e {
-			e[a] = float64(l.n) / float64(l.k)
-		}
-		return e, float64(l.n) * float64(l.k)
+		return slices.Repeat([]float64{float64(l.n) / float64(l.k)}, l.k), float64(l.n) * float64(l.k)
 	}
+	e = make([]float64, l.k)
 	for i := range l.n {
 		k := l.Options(i)
 		options += float64(k)

@@ -263,9 +263,7 @@ func (l *log) differ(of []span, names [3]string, over string) {
 	// Actions whose blocks expect fewer than 5 rows are put together.
 	total := make([]float64, l.k)
 	for _, s := range of {
-		for a, n := range s.Actions {
-			total[a] += n
-		}
+		floats.Add(total, s.Actions)
 	}
 	class, classes := make([]int, l.k), 1
 	for a, c := range total {

@@ -112,12 +112,9 @@ func (l *log) reader(most int) *reader {
 
 // reads returns a reader of the given features.
 func (l *log) reads(features []feature) *reader {
-	r := &reader{log: l, features: features, at: make([]int, len(l.columnNames()))}
+	r := &reader{log: l, features: features, at: slices.Repeat([]int{-1}, len(l.columnNames()))}
 	if l.Names() == nil && l.X != nil {
 		r.x = make([]float64, len(r.at))
-	}
-	for j := range r.at {
-		r.at[j] = -1
 	}
 	for f, of := range features {
 		r.at[of.place] = f
@@ -207,20 +204,6 @@ func (r *reader) each(i int, use func(f int, v float64)) {
 
 // vector writes the features of row i, in units of their sd and at most 5 of them.
 func (r *reader) vector(i int, dst []float64) {
-	if r.x != nil {
-		r.each(i, func(f int, v float64) { dst[f] = r.scales[f].standard(v) })
-		return
-	}
-	ids, values := r.Values(i)
-	values = values[:len(ids)]
 	copy(dst, r.none)
-	for j, which := range r.clock {
-		f := r.ofContexts() + j
-		dst[f] = r.scales[f].standard(r.tells(i, which))
-	}
-	for j, id := range ids {
-		if f := r.at[id]; uint(f) < uint(len(r.scales)) {
-			dst[f] = r.scales[f].standard(values[j])
-		}
-	}
+	r.each(i, func(f int, v float64) { dst[f] = r.scales[f].standard(v) })
 }

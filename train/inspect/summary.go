@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/graph/kernel"
 )
 
@@ -171,12 +173,8 @@ func pooled(all []moments) (out moments) {
 			continue
 		}
 		m = m.around(out.Mean)
-		for j, v := range m.Square {
-			out.Square[j] += v
-		}
-		for j, v := range m.Cube {
-			out.Cube[j] += v
-		}
+		floats.Add(out.Square[:], m.Square[:])
+		floats.Add(out.Cube[:], m.Cube[:])
 	}
 	return out
 }

@@ -362,12 +362,7 @@ func (b blob) sound() bool {
 
 // within reports whether all numbers of a column are from lo to hi−1.
 func within[T int32 | uint32](column []T, lo, hi int) bool {
-	for _, v := range column {
-		if int(v) < lo || int(v) >= hi {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(column, func(v T) bool { return int(v) < lo || int(v) >= hi })
 }
 
 // sound reports whether the columns have the lengths that they must have, and every

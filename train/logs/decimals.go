@@ -2,7 +2,6 @@ package logs
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"math/big"
 	"math/bits"
@@ -38,13 +37,6 @@ func digits(s []byte, at int) (v float64, end int, exact bool) {
 	if at < len(s) && s[at] == '.' {
 		at++
 		first := at
-		for at+8 <= len(s) && s[at+3]-'0' < 10 { // most are short, or long
-			eight, ok := eightDigits(binary.LittleEndian.Uint64(s[at:]))
-			if !ok {
-				break
-			}
-			m, at = m*1e8+eight, at+8
-		}
 		for at < len(s) && s[at]-'0' < 10 {
 			m = m*10 + uint64(s[at]-'0')
 			at++
@@ -72,18 +64,6 @@ func digits(s []byte, at int) (v float64, end int, exact bool) {
 
 var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
 	1e17, 1e18, 1e19}
-
-// eightDigits is the number of eight decimal digits, the first in the lowest byte; false: some are none.
-func eightDigits(x uint64) (uint64, bool) {
-	const high, six = 0xf0f0f0f0f0f0f0f0, 0x0606060606060606
-	if x&high|(x+six)&high>>4 != 0x3333333333333333 {
-		return 0, false
-	}
-	x &= ^uint64(high)
-	x = x*10 + x>>8 // of pairs, in every other byte
-	const pair = 0x000000ff000000ff
-	return (x&pair*(100+1e6<<32) + x>>16&pair*(1+1e4<<32)) >> 32, true
-}
 
 // inverses are 10⁻ᵏ as 128 bits, the first of which is 1, rounded down.
 var inverses = func() (all [len(powers)][2]uint64) {

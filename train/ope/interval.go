@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"opl/train/certify"
 )
 
@@ -64,15 +66,10 @@ type quantity struct {
 // less is the difference of two quantities of the same rows.
 func (q quantity) less(other quantity) quantity {
 	out := quantity{Value: Value{Value: q.Value.Value - other.Value.Value,
-		Influence: make([]float64, len(q.Influence))}, low: q.low - other.high, high: q.high - other.low}
-	for i, u := range q.Influence {
-		out.Influence[i] = u - other.Influence[i]
-	}
+		Influence: floats.SubTo(make([]float64, len(q.Influence)), q.Influence, other.Influence)},
+		low: q.low - other.high, high: q.high - other.low}
 	if q.again != nil {
-		out.again = make([]float64, len(q.again))
-		for b, v := range q.again {
-			out.again[b] = v - other.again[b]
-		}
+		out.again = floats.SubTo(make([]float64, len(q.again)), q.again, other.again)
 	}
 	return out
 }

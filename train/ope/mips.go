@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"opl/train/logs"
 )
@@ -103,10 +104,7 @@ func kmeans(x []float64, p int, same []int32, distinct []int, k int, r *rand.Ran
 	}
 	some := r.Perm(len(distinct))
 	some = some[:min(len(some), max(20_000, k))]
-	centres, least := make([]float64, 0, k*p), make([]float64, len(some))
-	for i := range least {
-		least[i] = math.Inf(1)
-	}
+	centres, least := make([]float64, 0, k*p), slices.Repeat([]float64{math.Inf(1)}, len(some))
 	for at := 0; len(centres) < k*p; {
 		c := row(some[at])
 		centres = append(centres, c...)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
+	"gonum.org/v1/gonum/floats"
 
 	"opl/graph/kernel"
 	"opl/policies/policyfile"
@@ -142,9 +143,7 @@ func Conclude(partials []Partial) (Statement, error) {
 			return none, err
 		}
 		rows, cost = rows+p.Rows, cost+p.Cost
-		for i := range w {
-			w[i] += p.Weight[i]
-		}
+		floats.Add(w[:], p.Weight[:])
 		top = append(top, p.Top...)
 		clusters.add(p.Clusters)
 	}
@@ -281,9 +280,7 @@ func knownAgain(all []*Partial) error {
 	for k := range first {
 		sums := make([]float64, len(first[k]))
 		for _, p := range all {
-			for i, v := range p.Bets[k] {
-				sums[i] += v
-			}
+			floats.Add(sums, p.Bets[k])
 		}
 		if e := meanExp(sums); e >= -math.Log(falseAlarm) {
 			return withhold("rows that had a part in the policy, or in one that logged what it was learned from, are "+

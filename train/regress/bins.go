@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"opl/graph/kernel/workers"
 )
@@ -107,7 +108,7 @@ func (b *binned) read(x Rows, from, to int) error {
 		for c := range b.columns {
 			of := &b.columns[c]
 			if of.feature >= 0 {
-				of.of[i] = bin(of.cuts, row[of.feature])
+				of.of[i] = uint8(sort.SearchFloat64s(of.cuts, row[of.feature])) // the cuts below it
 				continue
 			}
 			for m, j := range of.members {
@@ -121,19 +122,6 @@ func (b *binned) read(x Rows, from, to int) error {
 		}
 	}
 	return nil
-}
-
-// bin is the number of cuts below v.
-func bin(cuts []float64, v float64) uint8 {
-	low, high := 0, len(cuts)
-	for low < high {
-		if mid := (low + high) / 2; cuts[mid] < v {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return uint8(low)
 }
 
 // frequent are at most so many of the features, ascending: those that are most often not 0.

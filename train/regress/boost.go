@@ -324,14 +324,8 @@ func (t *task) run(ctx context.Context, rows []int32, held func(i int) bool, rou
 		r.held += t.weight(row)
 	}
 	base, k := t.base(teach), max(1, t.k)
-	score, judged := make([]float64, len(teach)*k), make([]float64, len(out)*k)
+	score, judged := slices.Repeat([]float64{base}, len(teach)*k), slices.Repeat([]float64{base}, len(out)*k)
 	var p []float64 // of exclusive outputs
-	for i := range score {
-		score[i] = base
-	}
-	for i := range judged {
-		judged[i] = base
-	}
 	if len(out) > 0 {
 		r.losses = append(r.losses, t.loss(out, judged))
 	}

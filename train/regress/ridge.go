@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -36,10 +37,7 @@ func (m *Moments) AddRows(x Matrix, y, w []float64) {
 				root = append(root, math.Sqrt(omega)*v)
 			}
 			for a, v := range y[i*k : (i+1)*k] {
-				right := m.Right[a*d : (a+1)*d]
-				for j, u := range row {
-					right[j] += omega * v * u
-				}
+				floats.AddScaled(m.Right[a*d:(a+1)*d], omega*v, row)
 			}
 		}
 		m.Gram.SymRankK(m.Gram, 1, mat.NewDense(to-from, d, root).T())
@@ -49,9 +47,7 @@ func (m *Moments) AddRows(x Matrix, y, w []float64) {
 // Add adds the sums of other rows.
 func (m *Moments) Add(other *Moments) {
 	m.Gram.AddSym(m.Gram, other.Gram)
-	for j, v := range other.Right {
-		m.Right[j] += v
-	}
+	floats.Add(m.Right, other.Right)
 }
 
 // Solve returns θ [k×d], θ_a = argmin Σ ω (y_a − xᵀθ)² + Σ_j λ_j θ_j². Penalties are one for each
