@@ -114,6 +114,7 @@ func TestOpen_SaysWhatIsWrongAndWhere(t *testing.T) {
 		{"the header again", "l.csv", head + ok + head + ok, "row 3, this is the header again"},
 		{"the header again far below", "l.csv", head + strings.Repeat(ok, 9000) + head + ok, "row 18001, this is the header again"},
 		{"no reward", "l.csv", "action,x_a\n0,1\n", "no column reward or cost"},
+		{"what was served", "l.jsonl", `{"context":{"a":1},"action":"a","propensity":0.5,"policy_hash":"b","crc32c":"c"}` + "\n", "this is what opl serve logged: opl join adds its rewards"},
 		{"reward and cost", "l.csv", "action,reward,cost\n0,1,1\n", "exactly one"},
 		{"obd", "l.csv", ",item_id,click\n0,1,1\n", "setting preset obd"},
 		{"empty", "l.csv", "", "the file is empty"},
