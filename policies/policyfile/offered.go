@@ -470,6 +470,11 @@ func (e *encoded) row(dst []float64, a int) {
 	}
 }
 
+// tooLarge says that the score z of the a-th action of those offered is not finite, as parameters are.
+func (p *Policy) tooLarge(o *Offered, a int, z float64) error {
+	return fmt.Errorf("policyfile: the score of action %q is %v: a number of the context is too large", p.name(o, a), z)
+}
+
 // name is the a-th action of those offered.
 func (p *Policy) name(o *Offered, a int) string {
 	if o != nil {

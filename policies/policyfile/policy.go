@@ -221,7 +221,7 @@ func (p *Policy) Largest(values []float64, o *Offered, n int) ([][]int, error) {
 			return nil, err
 		}
 		if a := simd.NonFinite(s.z); a >= 0 {
-			return nil, fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), s.z[a])
+			return nil, p.tooLarge(o, a, s.z[a])
 		}
 		top[i] = Top(make([]int, n), s.z, s.z)
 	}
@@ -280,7 +280,7 @@ func (p *Policy) of(dst, mean, values []float64, o *Offered, above []int, s *scr
 			return nil
 		}
 		if a := simd.NonFinite(z); a >= 0 {
-			return fmt.Errorf("policyfile: the score of action %q is %v", p.name(o, a), z[a])
+			return p.tooLarge(o, a, z[a])
 		}
 		if mean != nil {
 			if i == 0 {

@@ -294,6 +294,14 @@ func TestPolicy_RefusesBadContexts(t *testing.T) {
 	if err := p.PropensitiesOf(pi, []float64{math.MaxFloat64, math.MaxFloat64}); err == nil || !strings.Contains(err.Error(), "is +Inf") {
 		t.Error(err)
 	}
+	for a := range f.Components[0].Weights {
+		for j := range f.Components[0].Weights[a] {
+			f.Components[0].Weights[a][j] = math.MaxFloat64
+		}
+	}
+	if err := policy(t, f).PropensitiesOf(pi, []float64{1e9, 1e9}); err == nil || !strings.Contains(err.Error(), "a number of the context is too large") {
+		t.Error(err)
+	}
 }
 
 // What is saved comes back equal, and its bytes do not depend on when.

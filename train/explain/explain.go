@@ -104,8 +104,12 @@ func Policy(ctx context.Context, p *policyfile.Policy, log *logs.Log, judge *pro
 	o Options) (*Explanation, error) {
 	o.Delta, o.Depth = cmp.Or(o.Delta, .05), cmp.Or(o.Depth, 3)
 	if p.HasItems() || log.Choices != nil {
+		segments := "in segments by setting guardrail-by, "
+		if log.Lists != nil { // whose segments have no bounds
+			segments = ""
+		}
 		return nil, errors.New("only a policy of a fixed list of actions, without features of theirs, is explained; of this " +
-			"one opl evaluate estimates the reward, in segments by setting guardrail-by, and opl score writes what it plays")
+			"one opl evaluate estimates the reward, " + segments + "and opl score writes what it plays")
 	}
 	if err := cmp.Or(log.RequirePropensities(), judge.Usable()); err != nil {
 		return nil, err

@@ -126,12 +126,14 @@ func (l *log) contextColumns() (all []Column) {
 			least, most := ends[c][0], ends[c][1]
 			low, high := bounded(least.at), bounded(-most.at)
 			all[c].Min, all[c].Max = &low, &high
-			code, of := low, least.rows
-			if !least.isCode(rows[c], -most.at) {
-				code, of = high, most.rows
-			}
-			if least.isCode(rows[c], -most.at) || most.isCode(rows[c], -least.at) {
-				l.misread("column %s: %d rows have %.6g, far from all others: it may stand for no value", columns[c], of, code)
+			for k, e := range ends[c] {
+				v, others := []float64{least.at, -most.at}[k], -ends[c][1-k].at
+				if e.isCode(rows[c], others) {
+					l.misread("column %s: %d rows have %.6g, far from all others: it may stand for no value", columns[c], e.rows, v)
+				} else if e.isBeyond(others) {
+					l.misread("column %s: %.6g is further from all other values than a million times what those are apart: it may "+
+						"stand for no value, or be in another unit", columns[c], v)
+				}
 			}
 		}
 	}
@@ -164,6 +166,10 @@ func (e *end) see(v float64) {
 		e.next = v
 	}
 }
+
+// isBeyond reports that the value is more than a million times further from the next than others, which end at most,
+// are from each other: regressions have no digits left for the others then.
+func (e *end) isBeyond(most float64) bool { return most > e.next && (e.next-e.at)/(most-e.next) > 1e6 }
 
 // isCode reports that the value is written with nines alone, and further from the next than others are from
 // each other, which end at most: as -999 is where there was nothing to write.

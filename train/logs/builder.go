@@ -576,6 +576,8 @@ func (b *builder) mustHave() error {
 		switch {
 		case form != "":
 			hint = ", read by setting propensity-form " + form
+		case b.n > 0 && r.p > 1:
+			hint = ": is it 1/p, or a percentage, where rows before have probabilities? write all in one way"
 		case b.n > 0: // propensities of the rows before were
 		case r.p > 1:
 			hint = ": is it 1/p, or a percentage? setting propensity-form inverse, or percent, reads such"

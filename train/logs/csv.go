@@ -16,6 +16,7 @@ type csv struct {
 	comma byte     // or what separates fields
 	guess bool     // what separates fields, in the header
 	cells [][]byte // of the row
+	names []byte   // the header's line
 
 	swallowed bool // it was said that a value holds rows
 }
@@ -42,6 +43,7 @@ func newCSV(l *lines, b *builder) (reader, error) {
 	case err != nil:
 		return nil, err
 	}
+	c.names = bytes.Clone(bytes.TrimRight(c.text, "\r\n"))
 	if string(c.cells[0]) == "sep=" {
 		return nil, fmt.Errorf("%s: the first line is a note to Excel: delete it", l.path)
 	}
@@ -85,6 +87,9 @@ func (c *csv) next(b *builder) error {
 	if err := c.read(); err != nil {
 		return err
 	}
+	if bytes.Equal(bytes.TrimRight(c.text, "\r\n"), c.names) {
+		return bad("", "this is the header again, as where files were put together: remove the line")
+	}
 	if n := c.within(); n > 2 && !c.swallowed {
 		c.swallowed = true
 		b.Doubts = append(b.Doubts, fmt.Sprintf("row %d: a value in quotes holds %d lines that look like rows: a quote may "+
@@ -106,11 +111,12 @@ func (c *csv) next(b *builder) error {
 type csvLine struct {
 	comma   byte
 	numbers []bool // columns that are
+	names   []byte // the header's line
 }
 
 // readAhead begins to read lines ahead, columns that had numbers so far as numbers of the context.
 func (c *csv) readAhead() {
-	r, columns, w := &csvLine{comma: c.comma}, []blockColumn(nil), &c.wide
+	r, columns, w := &csvLine{comma: c.comma, names: c.names}, []blockColumn(nil), &c.wide
 	for _, col := range c.columns {
 		s := blockColumn{column: col, place: -1}
 		if col.role == roleContext && col.kind == number && col.hasID {
@@ -131,6 +137,9 @@ func (r *csvLine) line(k *rowBlock, line []byte, at int) bool {
 		return false
 	}
 	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	if bytes.Equal(line, r.names) {
+		return false
+	}
 	from := 0
 	for _, isNumber := range r.numbers {
 		if from > len(line) {

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -179,7 +180,11 @@ func (r *Rows) Reward(name string) (float64, error) {
 		}
 	}
 	v, err := r.Number(name)
-	if err != nil && f != nil {
+	switch {
+	case err == nil || f == nil:
+	case f.form == 0 && bytes.ContainsAny(f.text, "0123456789"):
+		err = fmt.Errorf("%w: numbers have points, and no commas, blanks or signs such as %%", err)
+	default:
 		err = fmt.Errorf("%w: setting reward-map says what words are worth", err)
 	}
 	return v, err

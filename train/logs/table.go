@@ -489,6 +489,9 @@ func (t *table) check(b *builder) error {
 	if b.describes {
 		return fmt.Errorf("%s: name it action, or as setting columns names it in the log, as action=NAME", text)
 	}
+	if t.index["policy_hash"] > 0 && t.index["crc32c"] > 0 {
+		return fmt.Errorf("%s: this is what opl serve logged: opl join adds its rewards", text)
+	}
 	if t.preset == "" && t.index["item_id"] > 0 && t.index["click"] > 0 {
 		text += ": setting preset obd reads the Open Bandit Dataset"
 	}

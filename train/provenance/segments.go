@@ -12,6 +12,7 @@ import (
 
 	"opl/policies/policyfile"
 	"opl/train/certify"
+	"opl/train/internal/spelling"
 	"opl/train/logs"
 )
 
@@ -71,6 +72,15 @@ type Segment struct {
 	Rows []int  // of the log, ascending
 }
 
+// columnsOf are the columns of features.
+func columnsOf(names []string) (columns []string) {
+	for _, name := range names {
+		column, _, _ := strings.Cut(name, "=")
+		columns = append(columns, column)
+	}
+	return columns
+}
+
 // Segmented divides the rows of a log by the values of a column of names, the most frequent value
 // first. Errors: a column of numbers, a column that no context has.
 func Segmented(log *logs.Log, column string) ([]Segment, error) {
@@ -89,7 +99,7 @@ func Segmented(log *logs.Log, column string) ([]Segment, error) {
 	case e.Feature(column) >= 0:
 		return nil, fmt.Errorf("%q is a column of numbers, and its rows have no segments by name", column)
 	case len(values) == 0:
-		return nil, fmt.Errorf("the contexts have no column %q", column)
+		return nil, fmt.Errorf("the contexts have no column %q%s", column, spelling.Suggest(column, columnsOf(e.Names)))
 	}
 	out, row := make([]Segment, len(values)+1), make([]float64, e.Dim())
 	for i := range log.Len() {

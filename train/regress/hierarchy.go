@@ -567,7 +567,8 @@ func inverse(a *mat.SymDense) (*mat.SymDense, error) {
 	var c mat.Cholesky
 	var of mat.SymDense
 	if !c.Factorize(a) {
-		return nil, errors.New("regress: a curvature is not positive definite; are features finite?")
+		return nil, errors.New("regress: a curvature is not positive definite; are features finite, and is none " +
+			"far beyond the others?")
 	}
 	if err := c.InverseTo(&of); err != nil {
 		if _, ok := err.(mat.Condition); !ok {

@@ -253,7 +253,8 @@ func minimize(ctx context.Context, x Design, k int, all []block, o Options, loss
 	}
 	// The line search reports an error where the loss no longer falls in its last digits.
 	if result == nil || !(result.F <= least) || floats.HasNaN(result.X) {
-		return nil, fmt.Errorf("regress: the regression has no solution (%v); are features finite?", err)
+		return nil, fmt.Errorf("regress: the regression has no solution (%v); are features finite, and is none far "+
+			"beyond the others?", err)
 	}
 	if o.Units != nil {
 		floats.Mul(result.X, o.Units)

@@ -93,7 +93,7 @@ func Ridge(x Matrix, y []float64, k int, w, penalties []float64) ([]float64, err
 func SolveSym(x *mat.Dense, left *mat.SymDense, right mat.Matrix) error {
 	var chol mat.Cholesky
 	var lost mat.Condition
-	err := errors.New("regress: its equations have no solution; are features finite?")
+	err := errors.New("regress: its equations have no solution; are features finite, and is none far beyond the others?")
 	if chol.Factorize(left) {
 		err = chol.SolveTo(x, right)
 	}

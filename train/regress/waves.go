@@ -124,7 +124,8 @@ func (w *Waves) slope(x *mat.Dense, y []float64, noise float64) ([]float64, erro
 	var c mat.Cholesky
 	var mu, fit mat.VecDense
 	if !c.Factorize(a) {
-		return nil, errors.New("regress: a curvature is not positive definite; are features finite?")
+		return nil, errors.New("regress: a curvature is not positive definite; are features finite, and is none " +
+			"far beyond the others?")
 	}
 	mu.MulVec(h.T(), mat.NewVecDense(n, y))
 	c.SolveVecTo(&mu, &mu)

@@ -101,7 +101,8 @@ func (r *Rewards) Read(path string, d Duplicates) (err error) {
 	const id, value, when = "decision_id", "reward", "timestamp"
 	columns := rows.Fields()
 	if columns != nil && !(rows.Has(id) && (rows.Has(value) || slices.ContainsFunc(columns, logs.IsOutcome))) {
-		return fmt.Errorf("%s: the columns are %q: want %s and %s, or setting reward-columns", path, columns, id, value)
+		return fmt.Errorf("%s: the columns are %q: want %s and %s, with a comma between them, or setting reward-columns",
+			path, columns, id, value)
 	}
 	other := func(column string) bool { return column != value && !logs.IsOutcome(column) }
 	read := slices.DeleteFunc(slices.Clone(columns), other)
