@@ -330,6 +330,7 @@ func TestOpen_ReadsWhatIsOddAndNotesIt(t *testing.T) {
 		{"quoted", "l.csv", "action,reward,x_c\r\n0,1,\"a,\"\"b\"\"\nc\"\r\n1,1,d\r\n", Options{}, "0 1", "x_c=a,\"b\"\nc:1", ""},
 		{"byte order mark", "l.csv", "\ufeffaction,reward\n0,1\n1,1", Options{}, "0 1", "", ""},
 		{"ignored", "l.csv", "action,reward,propensty\n0,1,1\n1,1,1\n", Options{}, "0 1", "", "did you mean propensity by propensty?"},
+		{"ignored for a blank", "l.csv", "action,reward,propensity \n0,1,1\n1,1,1\n", Options{}, "0 1", "", `did you mean propensity by "propensity "?`},
 		{"context list", "l.csv", "action,reward,context\n0,1,\"[1,2.5]\"\n1,1,\"[3,4]\"\n", Options{}, "0 1", "0:1 1:2.5", ""},
 		{"context sparse", "l.csv", "action,reward,context\n0,1,7:1 3:-2\n1,1,\n", Options{}, "0 1", "7:1 3:-2", ""},
 		{"json", "l.jsonl", `{"action":"b","reward":true,"context":{"age":3,"who":{"sex":"f","tags":["x","y"]},"new":true,"none":null}}` + "\n\n" + `{"action":"a","reward":0,"context":{}}`, Options{}, "a b",

@@ -263,7 +263,7 @@ func (b *builder) settle() error {
 		text := "columns that are not read: " + fewNames(ignored) + b.unreadDensities()
 		for _, name := range ignored {
 			if near := nearest(name); near != "" && near != name {
-				text += fmt.Sprintf("; did you mean %s by %s?", near, name)
+				text += fmt.Sprintf("; did you mean %s by %s?", near, withBlanks(name))
 				break
 			}
 		}
@@ -273,6 +273,14 @@ func (b *builder) settle() error {
 		}
 	}
 	return nil
+}
+
+// withBlanks is a column's name, quoted if blanks at its ends would not be seen.
+func withBlanks(name string) string {
+	if strings.TrimSpace(name) != name {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // fewNames lists the first twenty names, and of each the first letters.
@@ -430,9 +438,7 @@ func (t *table) check(b *builder) error {
 		return err
 	}
 	for _, c := range t.columns {
-		if names = append(names, c.name); strings.TrimSpace(c.name) != c.name {
-			names[len(names)-1] = strconv.Quote(c.name)
-		}
+		names = append(names, withBlanks(c.name))
 		if other := has[c.role]; other != "" && c.role != roleContext && c.role != roleEach && c.role != roleIgnored &&
 			c.role != roleOutcome && c.slot < 0 {
 			return fmt.Errorf("%s: columns %s and %s are the same", t.path, other, c.name)
