@@ -55,9 +55,16 @@ func (w *parquetWriter) begin(d *Decision) {
 		}
 		w.place[name] = i
 	}
+	values := 1 + len(d.Context) + len(d.Propensities)
+	for _, o := range d.Offered {
+		values += 1 + len(o.Features)
+	}
 	w.to = parquet.NewGenericWriter[any](w.out, schema, parquet.Compression(&parquet.Snappy),
-		parquet.MaxRowsPerRowGroup(1<<16))
+		parquet.MaxRowsPerRowGroup(int64(max(256, min(1<<16, groupValues/values)))))
 }
+
+// groupValues is how many values a row group has, about: so many take 300 MiB to read, of heldPages at most.
+const groupValues = 1 << 23
 
 func (w *parquetWriter) end() error { return w.to.Close() }
 

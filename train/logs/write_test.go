@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"opl/policies/features"
 )
@@ -213,5 +216,45 @@ func TestUnrewardedDecisions_CertifyNothing(t *testing.T) {
 		if _, err := Open(context.Background(), write(t, "l.csv", "action,reward,unrewarded\n0,1,"+v+"\n1,0,0\n"), Options{}); err == nil || !strings.Contains(err.Error(), "column unrewarded") {
 			t.Errorf("%s: %v", v, err)
 		}
+	}
+}
+
+// A group of 2¹⁶ wide rows of zeros, which are packed to little, would take more memory than the reader gives it.
+func TestWriter_GroupsFewWideRowsOfParquet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.parquet")
+	d, o := Decision{Propensity: .5, Context: make([]features.Value, 16_000)}, WriterOptions{Actions: []string{"a", "b"}}
+	for j := range d.Context {
+		d.Context[j].Name = strconv.Itoa(j)
+		o.Names = append(o.Names, d.Context[j].Name)
+	}
+	w, err := Create(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 530
+	for i := range n {
+		d.Action = i % 2
+		if err := w.Write(&d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, err := parquet.OpenFile(file, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if groups := of.RowGroups(); len(groups) != 2 || groups[0].NumRows() != groupValues/16_001 {
+		t.Errorf("%d groups of rows, the first of %d", len(groups), groups[0].NumRows())
 	}
 }
