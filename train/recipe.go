@@ -44,7 +44,7 @@ type Recipe struct {
 	// Simple makes shallow trees of depth 1 to 3 candidates, and the first that is within a standard error of the best
 	// is taken.
 	Simple bool
-	// Start are the policies that play now, of argmax with these scores, drawn anew for every decision:
+	// Start are the policies that play now, of argmax with these scores or drawn by them, one anew for every decision:
 	// together, with the recipe's floor, they are a candidate. nil: the prior's mean is, unless it is 0.
 	Start []Component
 	// Largest says that the largest score is played, where else actions would be drawn by scores: of many, too little

@@ -53,10 +53,10 @@
 //	  prior        N(mean, scale²·I), optional
 //	  taught       hashes of the rows that what must be fixed was learned from: prior, encoder,
 //	               layers, reward model; sorted, distinct, 64 bits little-endian each, in base64
-//	  chosen       likewise, of the rows that the posterior was trained or chosen on; of an argmax, or without a prior,
-//	               those that certified it, which changed nothing of it: none if they are more than 2²⁴.
-//	               In a mixture that was learned in
-//	               chunks these are a chunk's, w is their share, and those before are among taught
+//	  chosen       likewise, of the rows that the posterior was trained or chosen on; of an argmax, or a softmax
+//	               without a prior, those that certified it, which changed nothing of it: none if they
+//	               are more than 2²⁴. In a mixture that was learned in chunks these are
+//	               a chunk's, w is their share, and those before are among taught
 //	reward_models  of doubly robust bounds, optional: kind "softmax" or "logistic", weights as those of the component,
 //	             without which they are the prior's mean, and the component (from 0, which need not
 //	             be said) whose features they are of, and whose rows taught them

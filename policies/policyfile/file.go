@@ -86,8 +86,11 @@ func (c *Component) Dim() int {
 	return c.inputs()
 }
 
-// Fixed reports that the component is a point policy, as of a recipe: the rows that certified it changed nothing in it.
-func (c *Component) Fixed() bool { return c.Kind == ArgMax || c.Prior == nil }
+// Fixed reports that the component is of a recipe, whose rows that certified it changed nothing in it: of argmax, of
+// joint scores, or of softmax without a prior, which other objectives note.
+func (c *Component) Fixed() bool {
+	return c.Kind == ArgMax || c.Joint || c.Kind == Softmax && c.Prior == nil
+}
 
 // inputs is the number of features that layers are of.
 func (c *Component) inputs() int {

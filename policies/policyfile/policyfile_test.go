@@ -522,6 +522,25 @@ func TestPolicyfile_DoesNotImportGorgonia(t *testing.T) {
 	}
 }
 
+// A posterior whose prior is not told was trained on rows that may not certify it.
+func TestFixed_IsNoPosterior(t *testing.T) {
+	for _, c := range []struct {
+		of    policyfile.Component
+		fixed bool
+	}{
+		{policyfile.Component{Kind: policyfile.ArgMax}, true},
+		{policyfile.Component{Kind: policyfile.Softmax}, true},
+		{policyfile.Component{Kind: policyfile.Softmax, Joint: true}, true},
+		{policyfile.Component{Kind: policyfile.Softmax, Prior: &policyfile.Prior{}}, false},
+		{policyfile.Component{Kind: policyfile.Gaussian}, false},
+		{policyfile.Component{Kind: policyfile.Gaussian, Prior: &policyfile.Prior{}}, false},
+	} {
+		if c.of.Fixed() != c.fixed {
+			t.Errorf("%+v: fixed %v", c.of, !c.fixed)
+		}
+	}
+}
+
 func BenchmarkChoose(b *testing.B) {
 	for kind, f := range served(b) {
 		b.Run(kind, func(b *testing.B) {

@@ -230,7 +230,9 @@ func (j *Judge) ancestors(f *policyfile.File, o Overlap, fresh bool, again strin
 
 // Made lists what had a part in a policy, for [Judge.Record] to write into its file.
 type Made struct {
-	Taught, Chosen []int // rows, see Overlap
+	// Taught and Chosen are rows, see [Overlap]. Those that trained a policy without a prior are Taught: its Chosen
+	// certified it, and may again.
+	Taught, Chosen []int
 	// Chunks are the parts of Chosen that certify each component of a mixture, which was taught by the parts
 	// before, too, see [Judge.Chunks]; neighbours that share a part were fixed together. nil: one component.
 	Chunks  [][]int
