@@ -85,7 +85,7 @@ func TestCatalogue_IsTheSameFromEveryFormat(t *testing.T) {
 		t.Errorf("%v, hash %s, was %s", v, again.Hash(), l.Hash())
 	}
 	rewrite(t, path, strings.Replace(csv, "green", "grey", 1))
-	if _, err := Open(context.Background(), sets, Options{Catalogue: path}); err == nil || !strings.Contains(err.Error(), `row 1, column action: "green" is none of the 3 of the catalogue`) {
+	if _, err := Open(context.Background(), sets, Options{Catalogue: path}); err == nil || !strings.Contains(err.Error(), `row 1, column offered: "green" is none of the 3 of the catalogue`) {
 		t.Error(err)
 	}
 }

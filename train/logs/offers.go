@@ -195,6 +195,9 @@ func (b *builder) number(o *offers) error {
 	o.numbered, b.serial = true, b.serial+1
 	for j := range o.options {
 		a, err := b.action([]byte(o.name(j)))
+		if wrong, is := err.(*rowError); is {
+			wrong.column = cmp.Or(o.column, wrong.column)
+		}
 		if err != nil {
 			return err
 		}

@@ -407,7 +407,7 @@ func TestSets_HaveUniformPropensities(t *testing.T) {
 		"row 1, column z_a: missing: every action must":                 {Catalogue: write(t, "c.jsonl", `{"action":"a","z_b":1}`+"\n"+`{"action":"b","z_b":1,"z_a":2}`+"\n")},
 		"c.csv: 1 actions, want at least 2":                             {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n")},
 		`row 2, column action: the id "b" is a text, and others`:        {Catalogue: write(t, "c.jsonl", `{"action":1,"z_b":1}`+"\n"+`{"action":"b","z_b":1}`+"\n")},
-		`row 1, column action: "a" is none of the 2 of the`:             {Catalogue: write(t, "c.jsonl", `{"action":1,"z_b":1}`+"\n"+`{"action":2,"z_b":1}`+"\n")},
+		`row 1, column offered: "a" is none of the 2 of the`:            {Catalogue: write(t, "c.jsonl", `{"action":1,"z_b":1}`+"\n"+`{"action":2,"z_b":1}`+"\n")},
 		"row 2, column action: empty":                                   {Catalogue: write(t, "c.csv", "action,z_a\n1,2\n,3\n")},
 	} {
 		t.Run(want, func(t *testing.T) {
