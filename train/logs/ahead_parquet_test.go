@@ -37,7 +37,7 @@ func TestReadAhead_OfParquetEqualsCSV(t *testing.T) {
 		Other  float64  `parquet:"p_1"`
 	}
 	type seconds struct {
-		Action int32   `parquet:"action,date"`
+		Action int32   `parquet:"action"`
 		Reward bool    `parquet:"reward"`
 		P      float32 `parquet:"propensity"`
 		Time   int64   `parquet:"timestamp"`

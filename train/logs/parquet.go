@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"os"
 	"strings"
 	"time"
@@ -28,9 +29,12 @@ type parquetReader struct {
 type leaf struct {
 	column   *column
 	list     bool
-	entry    int   // definition level from which a null is one of the list's, and not the list
-	unit     int64 // nanoseconds, of a timestamp; 0: none
+	entry    int      // definition level from which a null is one of the list's, and not the list
+	unit     int64    // nanoseconds, of a time; 0: none
+	places   int      // of a decimal
+	scale    *big.Int // 10 to the power of places; nil: no decimal
 	unsigned bool
+	uuid     bool
 	parquet  parquet.Kind
 	level    int // definition level of a value
 	place    int // among the numbers of contexts; negative: it is none of them
@@ -99,7 +103,11 @@ func plainNumber(p *parquet.Column) bool {
 		return false
 	}
 	if t := p.Type().LogicalType(); t != nil {
-		if _, integer := t.Value.(*logical.IntType); !integer {
+		switch t.Value.(type) {
+		case *logical.DecimalType:
+			return true
+		case *logical.IntType:
+		default:
 			return false
 		}
 	}
@@ -166,10 +174,18 @@ func (r *parquetReader) leaf(c *column, p *parquet.Column) error {
 			l.unit = 1
 		}
 	case *logical.DateType:
-		l.unit = 86400e9
+		l.unit = day
 	case *logical.IntType:
 		l.unsigned = !t.IsSigned
-	case *logical.DecimalType, *logical.TimeType, *logical.UUIDType:
+	case *logical.DecimalType:
+		if t.Scale < 0 || t.Scale > 76 {
+			return fmt.Errorf("%s: column %s: decimals of %d places cannot be read: write doubles or texts", r.path,
+				strings.Join(p.Path(), "."), t.Scale)
+		}
+		l.places, l.scale = int(t.Scale), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Scale)), nil)
+	case *logical.UUIDType:
+		l.uuid = true
+	case *logical.TimeType:
 		if c.role != roleIgnored && c.role != roleField {
 			return fmt.Errorf("%s: column %s: values of type %s cannot be read: write doubles or texts", r.path,
 				strings.Join(p.Path(), "."), p.Type())

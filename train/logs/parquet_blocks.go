@@ -48,7 +48,8 @@ var errUneven = errors.New("columns of different lengths")
 func (l *leaf) isNumber() bool {
 	switch l.parquet {
 	case parquet.Double, parquet.Float, parquet.Int32, parquet.Int64:
-		return l.column.role == roleContext && l.column.kind != category && !l.list && !l.unsigned
+		return l.column.role == roleContext && l.column.kind != category && !l.list && !l.unsigned &&
+			l.unit == 0 && l.scale == nil
 	}
 	return false
 }
@@ -337,7 +338,7 @@ func (l *leaf) all(to *leafValues, n int) error {
 		for len(l.held) == 0 {
 			if l.reader == nil {
 				err := l.open()
-				if err == errUneven && rows == n && l.list {
+				if err == errUneven && rows == n && (l.list || n == 0) {
 					to.ends = append(to.ends, len(to.values))
 					return nil // the last row's values have no end but the column's
 				}

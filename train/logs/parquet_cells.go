@@ -1,9 +1,12 @@
 package logs
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,21 +29,26 @@ func scalarCell(k *rowBlock, leaves []*leaf, values [][]parquet.Value) blockCell
 	if v.IsNull() {
 		return blockCell{form: 'n'}
 	}
-	form, s, x := l.value(v)
 	kind := v.Kind()
+	if c.role == roleTime && (kind == parquet.Int96 || l.unit != 0) {
+		nanos, ok := l.nanos(v)
+		if !ok {
+			return k.wrong("%v is no time", v)
+		}
+		return blockCell{form: 'T', number: math.Float64frombits(uint64(nanos))}
+	}
+	form, s, x := l.value(v)
 	switch {
-	case c.role == roleTime && (kind == parquet.Int96 || l.unit != 0):
-		return k.time(l, v)
-	case c.role == roleField && form != '0':
+	case c.role == roleField && form != '0' && form != 't':
 		form = '"'
-		if kind != parquet.ByteArray && kind != parquet.FixedLenByteArray {
+		if s == nil {
 			s = []byte(v.String())
 		}
 	case form == 0:
 		return k.wrong("%s is none of what the column may have", v)
 	case form == '"' && !utf8.Valid(s):
 		return k.wrong("the text is not UTF-8")
-	case form == '0' && (kind == parquet.Int32 || kind == parquet.Int64) &&
+	case form == '0' && s == nil && (kind == parquet.Int32 || kind == parquet.Int64) &&
 		(c.role == roleField || c.textual() && (c.role != roleContext || math.Abs(x) >= 1<<53)): // it may be none of float64
 		s = l.appendDigits(nil, v, x)
 	}
@@ -50,27 +58,22 @@ func scalarCell(k *rowBlock, leaves []*leaf, values [][]parquet.Value) blockCell
 	return cell
 }
 
-// time is a time in the leaf's unit, or of 96 bits.
-func (k *rowBlock) time(l *leaf, v parquet.Value) blockCell {
-	x := int64(0)
+const day = 86400e9 // nanoseconds
+
+// nanos is a time in the leaf's unit, or of 96 bits.
+func (l *leaf) nanos(v parquet.Value) (nanos int64, ok bool) {
+	x, unit := int64(0), max(l.unit, 1)
 	switch v.Kind() {
 	case parquet.Int96:
 		t := v.Int96()
 		const julian = 2440588 // of 1970-01-01
-		day, nanos := int64(t[2])-julian, int64(t[0])|int64(t[1])<<32
-		if day < -100000 || day > 100000 {
-			return k.wrong("day %d is no time", day)
-		}
-		return blockCell{form: 'T', number: math.Float64frombits(uint64(day*86400e9 + nanos))}
+		x, nanos, unit = int64(t[2])-julian, int64(t[0])|int64(t[1])<<32, day
 	case parquet.Int32:
 		x = int64(v.Int32())
 	default:
 		x = v.Int64()
 	}
-	if x > 9.2e18/l.unit || x < -9.2e18/l.unit {
-		return k.wrong("%d is no time", x)
-	}
-	return blockCell{form: 'T', number: math.Float64frombits(uint64(x * l.unit))}
+	return x*unit + nanos, x <= 9.2e18/unit && x >= -9.2e18/unit
 }
 
 // listCell is a list of numbers; one that is null or empty is none of a log's.
@@ -139,7 +142,26 @@ func (l *leaf) appendDigits(text []byte, v parquet.Value, x float64) []byte {
 
 // value is a value as a table's cell takes it; of form 0 if it is none that it can take.
 func (l *leaf) value(v parquet.Value) (form jsontext.Kind, s []byte, x float64) {
-	switch v.Kind() {
+	kind := v.Kind()
+	switch timed := l.unit != 0 || kind == parquet.Int96; {
+	case v.IsNull():
+		return 0, nil, 0
+	case timed: // the unit is the file's, and the number would mean something else in the next one
+		layout := time.RFC3339Nano
+		if l.unit == day {
+			layout = time.DateOnly
+		}
+		if nanos, ok := l.nanos(v); ok {
+			return '"', time.Unix(0, nanos).UTC().AppendFormat(nil, layout), 0
+		}
+		return 0, nil, 0
+	case l.scale != nil:
+		return l.decimal(v)
+	case l.uuid:
+		b := v.ByteArray()
+		return '"', fmt.Appendf(nil, "%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16]), 0
+	}
+	switch kind {
 	case parquet.Int32:
 		if x = float64(v.Int32()); l.unsigned {
 			x = float64(v.Uint32())
@@ -160,6 +182,28 @@ func (l *leaf) value(v parquet.Value) (form jsontext.Kind, s []byte, x float64) 
 		return 0, nil, 0
 	}
 	return '0', nil, x
+}
+
+// decimal is a value of as many places as the leaf has, without zeros at its end.
+func (l *leaf) decimal(v parquet.Value) (form jsontext.Kind, s []byte, x float64) {
+	n := new(big.Int)
+	switch v.Kind() {
+	case parquet.Int32:
+		n.SetInt64(int64(v.Int32()))
+	case parquet.Int64:
+		n.SetInt64(v.Int64())
+	default: // the two's complement
+		b := v.ByteArray()
+		if n.SetBytes(b); len(b) > 0 && b[0] > 127 {
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+		}
+	}
+	r := new(big.Rat).SetFrac(n, l.scale)
+	if s = []byte(r.FloatString(l.places)); l.places > 0 {
+		s = bytes.TrimRight(bytes.TrimRight(s, "0"), ".")
+	}
+	x, _ = r.Float64()
+	return '0', s, x
 }
 
 // node is a nested column, or what is within one.
@@ -293,7 +337,7 @@ func (w *nested) value(l *leaf, v parquet.Value) {
 		w.text = append(w.text, "null"...)
 	case form == '0' && x-x != 0:
 		w.wrong = fmt.Sprintf("%v is not finite", x)
-	case form == '0':
+	case form == '0' && s == nil:
 		w.text = l.appendDigits(w.text, v, x)
 	case form == '"' && utf8.Valid(s):
 		w.text = quoted(w.text, s)

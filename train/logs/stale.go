@@ -97,7 +97,7 @@ func key(format string, o *Options, catalogue uint64) string {
 	if o.Offered && format == "dsjson" {
 		offered = " offered"
 	}
-	return fmt.Sprintf("8 %q %q %v %v %q %q %q %x columns %q %q as %q %q values %s %v %v reward %v gaps %v numbers %v",
+	return fmt.Sprintf("9 %q %q %v %v %q %q %q %x columns %q %q as %q %q values %s %v %v reward %v gaps %v numbers %v",
 		format, o.Preset, o.RewardMin, o.RewardMax, o.Actions, o.categories(), o.BadRows, catalogue, o.Columns,
 		o.ColumnsBefore, o.Delimiter, o.Dates, o.PropensityForm, o.RewardMap, o.NoRewards, o.formula, o.Estimate,
 		o.Numbers) + offered
