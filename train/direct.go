@@ -75,6 +75,7 @@ type tuning struct {
 	strata []int // of what comes out
 	scales regress.Scales
 	waves  *regress.Waves
+	slope  float64 // of ridge
 }
 
 // table is contexts, actions and rewards of rows.
@@ -434,7 +435,8 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 			return err
 		}
 	}
-	weights, err := mixture(ctx, logits, y, len(y) >= mostTuning || t.numeric != nil, t.numeric != nil)
+	weakest := t.numeric != nil || t.embedded()
+	weights, err := mixture(ctx, logits, y, len(y) >= mostTuning || weakest, weakest)
 	if err != nil {
 		return err
 	}
@@ -532,7 +534,8 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 			learn = rows
 		}
 		own := p
-		if of.tune != nil && (len(rows) <= mostAgain || len(rows) >= mostTuning || distinct(p.strata) > mostStrata) {
+		if of.tune != nil && (len(rows) <= mostAgain || len(rows) >= mostTuning || distinct(p.strata) > mostStrata ||
+			t.embedded()) {
 			var err error
 			if own, err = of.tune(ctx, t, learn, p); err != nil {
 				return err
@@ -643,22 +646,25 @@ func kinds() []kind {
 			n := t.products()
 			return n <= mostProducts && len(t.y) >= 200 && t.holds(n)
 		}, products)
+	ridge := alike(linear)
 	return []kind{
 		linear,
 		linearly("additive", "logistic regression on pieces of numbers and values of codes",
 			func(t *table) bool { return len(t.numbers) > 0 && len(t.numbers) <= 256 && t.holds(0) }, pieces),
 		quadratic,
+		ridge,
 		exclusively(exclusiveName, linear),
 		exclusively(exclusiveName+"-quadratic", quadratic),
+		exclusively(exclusiveName+"-ridge", ridge),
 		{exclusiveName + "-trees", "gradient boosted trees, of one right action", "", false,
-			func(t *table) bool { return len(t.y) >= 200 && t.k > 1 && t.k <= 50 }, nil, exclusiveTrees},
+			func(t *table) bool { return len(t.y) >= 200 && t.k > 1 && t.k <= 50 && t.grows() }, nil, exclusiveTrees},
 		linearly("waves", "logistic regression on features and waves of all together", waving, waves),
 		{"trees", "gradient boosted trees of each action", "", false,
-			func(t *table) bool { return len(t.y) >= 40*t.k }, nil, trees},
+			func(t *table) bool { return len(t.y) >= 40*t.k && t.grows() }, nil, trees},
 		curves(),
 		cliffs(),
 		{pooledName, "gradient boosted trees of all actions together", "", false,
-			func(t *table) bool { return len(t.y) >= 200 && t.k > 1 && t.k <= 50 }, nil, pooled},
+			func(t *table) bool { return len(t.y) >= 200 && t.k > 1 && t.k <= 50 && t.grows() }, nil, pooled},
 	}
 }
 
@@ -701,7 +707,7 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		h.Stratum = logs.Pick(append(slices.Clone(p.strata), last), order)
 		h.Family = logs.Pick(append(family, 4), order)
 		h.Whole = expand == nil && 4*distinct(p.strata) <= len(p.strata)
-		if of != nil {
+		if of != nil && !t.embedded() { // scales of so many columns know what is held out
 			p.scales, err = h.Again(ctx, y, p.scales.Of(order), scaledAgain)
 		} else {
 			p.scales, err = h.Scales(ctx, y)

@@ -256,7 +256,7 @@ func choose(ctx context.Context, log *logs.Log, rows, tried []int, all []candida
 	}
 	if len(all) == 0 {
 		return nil, best, errors.New("train: none of the learners named fits this log: those of tables take at most " +
-			"512 columns, and a fixed list of at most 10,000 actions, 2²⁰ coefficients in all, or actions whose features " +
+			"4,096 columns, and a fixed list of at most 10,000 actions, 2²⁰ coefficients in all, or actions whose features " +
 			"have at most 1000 products with each other and those of contexts, of which 256 are offered at once, or more " +
 			"where rows offer 500 million in all")
 	}
@@ -563,7 +563,7 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	b, err := certify.Fixed(func(dst []float64, i int) error {
 		err := pi(dst, i)
 		at := t.log.Chosen(i)
-		if played[i] = dst[at]; err == nil && t.beyondDoubt() {
+		if played[i] = dst[at]; err == nil && (t.beyondDoubt() || t.wide()) {
 			r := rewards[:len(dst)]
 			o.Models[0].Predict(r, i)
 			earned[i] = floats.Dot(dst, r) - dst[at]*(t.log.Cost[i]+r[at])/t.log.Propensity[i]
@@ -593,8 +593,12 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	switch {
 	case all[at].simple > 0 && t.logged != nil && risk <= t.least+se():
 		return -1e3 + float64(all[at].simple), nil // before all others, which have risks from −1 on
+	case all[at].late && t.logged != nil && t.wide():
+		mean, se := t.gain(earns, rows)
+		risk = t.least - mean + se
 	case all[at].late && t.logged != nil && t.Direct != nil:
-		if risk += se(); t.beyondDoubt() && !t.more(earns, rows) {
+		risk += se()
+		if mean, se := t.gain(earns, rows); t.beyondDoubt() && mean <= 2*se {
 			risk = 1
 		}
 	case all[at].late && t.logged != nil:
@@ -605,10 +609,15 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 	return risk, nil
 }
 
-// more reports that a policy earns more than the first by two standard errors of the difference.
-func (t *comparison) more(earns []float64, rows []int) bool {
-	mean, se := meanByGroup(floats.SubTo(make([]float64, len(rows)), earns, t.earned), t.log, rows)
-	return mean > 2*se
+// gain is what a policy earns more than the first, doubly robust, and its standard error.
+func (t *comparison) gain(earns []float64, rows []int) (mean, se float64) {
+	return meanByGroup(floats.SubTo(make([]float64, len(rows)), earns, t.earned), t.log, rows)
+}
+
+// wide reports that a table has as many features as embeddings and images have, and layers are a candidate. There a
+// late one counts with the lower end, by a standard error, of its doubly robust gain over the first.
+func (t *comparison) wide() bool {
+	return t.Direct != nil && t.Direct.Layers == 0 && t.log.Choices == nil && t.log.Dim() > mostDense
 }
 
 // beyondDoubt says that the first candidate is left only for one that earns more by two standard errors.

@@ -389,9 +389,8 @@ func (l *learning) scaling() logs.Scaling {
 	return s
 }
 
-// A table has at most mostColumns features; or as many columns, numbers among them or many rows, and mostWide
-// features, as a category has one for each value. What is wider is learned from by gradients, and up to mostWide by
-// [train.Recipe.Linear].
+// A table has at most mostColumns features, or mostWide of them, numbers among them or in many rows. What is wider is
+// learned from by gradients, and up to mostWide by [train.Recipe.Linear].
 const (
 	mostColumns = 512
 	mostWide    = 4096
@@ -409,14 +408,20 @@ func (l *learning) narrow() bool {
 		return false
 	}
 	dim := l.encoded.Dim()
-	columns, numbers := dim, len(l.encoder.Names)
-	for _, of := range l.encoder.Categories() {
-		columns, numbers = columns-len(of)+1, numbers-len(of)
-	}
+	_, numbers := l.width()
 	told := numbers > 0 || l.encoded.Len() >= 2*leastLayered ||
 		slices.ContainsFunc(named, func(name string) bool { return name != "linear" })
 	return l.listed() && l.log.K()*dim <= mostCoefficients && (dim <= mostColumns || told &&
-		columns <= mostColumns && dim <= mostWide && dim*l.encoded.Len() <= mostRead)
+		dim <= mostWide && dim*l.encoded.Len() <= mostRead)
+}
+
+// width counts the columns of contexts, and the numbers among them.
+func (l *learning) width() (columns, numbers int) {
+	columns, numbers = l.encoded.Dim(), len(l.encoder.Names)
+	for _, of := range l.encoder.Categories() {
+		columns, numbers = columns-len(of)+1, numbers-len(of)
+	}
+	return columns, numbers
 }
 
 // mostActions is how many actions have a model each, of mostCoefficients in all, and mostRuled how many rules may
@@ -462,7 +467,7 @@ func (l *learning) recipe(ctx context.Context) error {
 	}
 	if l.narrow() || l.paired() {
 		r.Direct = &train.Direct{Encoder: l.encoder, Items: l.items, Threads: c.Threads}
-		if l.o.Settings.Representation == "" {
+		if columns, _ := l.width(); columns <= mostColumns && l.o.Settings.Representation == "" {
 			r.Direct.Layers = leastLayered
 			if l.encoded.Dim() > mostColumns { // layers of them won by the chance of the choice
 				c.Representation = nil

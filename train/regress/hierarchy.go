@@ -1,6 +1,7 @@
 package regress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,8 @@ func (h *Hierarchy) Dim() int { return h.X.Width + h.Codes.Columns }
 // Scales are standard deviations by column, of the shared coefficients and of those of the groups.
 type Scales struct {
 	Shared, Own []float64
-	// Dispersion is φ of rewards whose variance is φp(1 − p): 1 of rewards that are 0 or 1, less of others.
+	// Dispersion is φ of rewards whose variance is φp(1 − p): 1 of rewards that are 0 or 1, less of others. 0: that of
+	// the rewards that are learned from.
 	Dispersion float64
 }
 
@@ -215,6 +217,7 @@ const (
 
 // Fit returns θ [(1+Groups)×columns], the shared part first, at its mode under s.
 func (h *Hierarchy) Fit(ctx context.Context, y []float64, s Scales) ([]float64, error) {
+	s.Dispersion = cmp.Or(s.Dispersion, h.dispersion(y))
 	return h.fit(ctx, y, s, nil, 40)
 }
 
