@@ -1876,6 +1876,58 @@ def rules(rng, number):
     return sample
 
 
+def embedding(rng, width):
+    """Draws effects of 60 factors of an embedding, of which the first make up most of it."""
+    to = rng.normal(size=(60, width)) * np.exp(-np.arange(60) / 20)[:, None]
+    effects = rng.normal(0, .35, (60, 4))
+
+    def sample(rng, n):
+        factors = rng.normal(size=(n, 60))
+        x = factors @ to + .3 * rng.normal(size=(n, width))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        return pd.DataFrame(columns(x.round(4))), logistic(-.5 + factors @ effects)
+    return sample
+
+
+@world()
+def embedding384(rng):
+    """an embedding of 384 numbers"""
+    return embedding(rng, 384)
+
+
+@world()
+def embedding768(rng):
+    """an embedding of 768 numbers"""
+    return embedding(rng, 768)
+
+
+@world()
+def topics(rng):
+    """twelve topics in an embedding of 768 numbers"""
+    centres, effects = rng.normal(size=(12, 768)), rng.normal(0, 1.2, (12, 4))
+
+    def sample(rng, n):
+        topic = rng.integers(0, 12, n)
+        x = centres[topic] + 2.5 * rng.normal(size=(n, 768))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        return pd.DataFrame(columns(x.round(4))), logistic(-.5 + effects[topic])
+    return sample
+
+
+@world()
+def thousandwords(rng):
+    """how often each of 1,000 words occurs; 60 matter"""
+    often = 1 / (np.arange(1000) + 5)
+    often = np.minimum(60 * often / often.sum(), .9)
+    effects = np.zeros((1000, 4))
+    effects[rng.permutation(400)[:60]] = rng.normal(0, .8, (60, 4))
+
+    def sample(rng, n):
+        x = np.minimum(rng.poisson(often, (n, 1000)), 3)
+        return pd.DataFrame(columns(x)), logistic(-.5 + x @ effects)
+    return sample
+
+
 def peaks(rng, number):
     """Draws where in one number each action is best."""
     at = rng.uniform(0, 100, number)

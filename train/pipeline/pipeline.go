@@ -408,10 +408,12 @@ func (l *learning) narrow() bool {
 		return false
 	}
 	dim := l.encoded.Dim()
-	_, numbers := l.width()
+	columns, numbers := l.width()
+	asked := l.o.Settings.Representation // who asks for layers has them compete as on images
 	told := numbers > 0 || l.encoded.Len() >= 2*leastLayered ||
 		slices.ContainsFunc(named, func(name string) bool { return name != "linear" })
-	return l.listed() && l.log.K()*dim <= mostCoefficients && (dim <= mostColumns || told &&
+	read := columns <= mostColumns || asked == "" || asked == "none"
+	return l.listed() && l.log.K()*dim <= mostCoefficients && (dim <= mostColumns || told && read &&
 		dim <= mostWide && dim*l.encoded.Len() <= mostRead)
 }
 
