@@ -428,7 +428,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 		return err
 	}
 	if len(d.tuned) == 0 {
-		return fmt.Errorf("train: too few rows, or too many features, for the learners that may be used")
+		return fmt.Errorf("train: too few rows or numbers, or too many features, for the learners that may be used")
 	}
 	if len(exclusive) > 0 {
 		if logits, err = d.crossExclusive(ctx, t, rows, y, logits, exclusive); err != nil {

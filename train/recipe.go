@@ -597,9 +597,10 @@ func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, e
 		mean, se := t.gain(earns, rows)
 		risk = t.least - mean + se
 	case all[at].late && t.logged != nil && t.Direct != nil:
-		risk += se()
-		if mean, se := t.gain(earns, rows); t.beyondDoubt() && mean <= 2*se {
-			risk = 1
+		if risk += se(); t.beyondDoubt() {
+			if mean, se := t.gain(earns, rows); mean <= 2*se {
+				risk = 1
+			}
 		}
 	case all[at].late && t.logged != nil:
 		risk += se() / (1 + float64(len(rows))/1000)
@@ -614,15 +615,16 @@ func (t *comparison) gain(earns []float64, rows []int) (mean, se float64) {
 	return meanByGroup(floats.SubTo(make([]float64, len(rows)), earns, t.earned), t.log, rows)
 }
 
-// wide reports that a table has as many features as embeddings and images have, and layers are a candidate. There a
-// late one counts with the lower end, by a standard error, of its doubly robust gain over the first.
+// wide reports that a table has as many features as embeddings and images have, that layers are a candidate, and that
+// nobody named learners. There a late one counts with the lower end, by a standard error, of its doubly robust gain
+// over the first.
 func (t *comparison) wide() bool {
-	return t.Direct != nil && t.Direct.Layers == 0 && t.log.Choices == nil && t.log.Dim() > mostDense
+	return t.Direct != nil && t.Direct.Layers == 0 && t.log.Choices == nil && t.log.Dim() > mostDense && t.Learners == nil
 }
 
 // beyondDoubt says that the first candidate is left only for one that earns more by two standard errors.
 func (t *comparison) beyondDoubt() bool {
-	return t.large(t.log) || t.Direct != nil && t.log.Lists != nil && t.Learners == nil
+	return t.large(t.log) || t.Direct != nil && t.log.Lists != nil
 }
 
 // riskDifference is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and

@@ -72,14 +72,17 @@ func alike(linear kind) kind {
 		(*table).embedded, tune, fit}
 }
 
-const leastSlope = .01 // of scores that tell nothing
+const (
+	leastSlope = .01 // of scores that tell nothing
+	freeScale  = 30  // of the shared intercept
+)
 
 // alike are scales by which a row's numbers together give logits of such standard deviations.
 func (t *table) alike(shared, own float64) *tuning {
 	p := &tuning{strata: t.strata()}
 	p.scales.Shared = slices.Repeat([]float64{.5}, t.x.Width+1)
 	p.scales.Own = slices.Clone(p.scales.Shared)
-	p.scales.Shared[t.x.Width] = 30
+	p.scales.Shared[t.x.Width] = freeScale
 	root := math.Sqrt(float64(len(t.numbers)))
 	for _, j := range t.numbers {
 		p.scales.Shared[j], p.scales.Own[j] = shared/root, own/root

@@ -409,10 +409,10 @@ func (l *learning) narrow() bool {
 	}
 	dim := l.encoded.Dim()
 	columns, numbers := l.width()
-	asked := l.o.Settings.Representation // who asks for layers has them compete as on images
+	asked := l.o.Settings.Representation // who asks for layers alone has them compete as on images
 	told := numbers > 0 || l.encoded.Len() >= 2*leastLayered ||
 		slices.ContainsFunc(named, func(name string) bool { return name != "linear" })
-	read := columns <= mostColumns || asked == "" || asked == "none"
+	read := columns <= mostColumns || asked == "" || asked == "none" || slices.ContainsFunc(named, train.IsDirect)
 	return l.listed() && l.log.K()*dim <= mostCoefficients && (dim <= mostColumns || told && read &&
 		dim <= mostWide && dim*l.encoded.Len() <= mostRead)
 }

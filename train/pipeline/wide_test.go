@@ -16,7 +16,8 @@ import (
 	"opl/train/pipeline"
 )
 
-// A category of many values leaves what has numbers a table. Many numbers, or categories alone, leave it one learner.
+// A category of many values, or many numbers, leave what has numbers a table. Categories alone leave it one learner.
+// Learners that are named compete by their bounds, which need no model of the reward.
 func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 	long.Test(t)
 	seed := uint64(0)
@@ -66,7 +67,8 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 		as   string
 		want string
 	}{{sites, "", "direct"}, {named, "", "linear logistic likelihood heuristic"}, {named, "rules", "rules"},
-		{later, "distil", "rules"}, {named, "linear,rules", ""}, {numbers, "", "linear"}, {numbers, "simple", "rules of depth"}} {
+		{later, "distil", "rules"}, {named, "linear,rules", ""}, {numbers, "", "direct"}, {numbers, "simple", "rules of depth"},
+		{numbers, "rules,heuristic", "rules heuristic"}} {
 		o := pipeline.Options{Chunks: 1}
 		o.Settings.Epochs = 2
 		switch c.as {
@@ -74,7 +76,7 @@ func TestLearn_TakesLearnersOfTablesWhereFeaturesAreMany(t *testing.T) {
 			o.Policy = pipeline.Rules
 		case "distil":
 			o.Distil, o.Fresh = last, true
-		case "linear,rules":
+		case "linear,rules", "rules,heuristic":
 			o.Learners = strings.Split(c.as, ",")
 		case "simple":
 			o.Simple = true

@@ -1,7 +1,6 @@
 package regress
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -217,7 +216,9 @@ const (
 
 // Fit returns θ [(1+Groups)×columns], the shared part first, at its mode under s.
 func (h *Hierarchy) Fit(ctx context.Context, y []float64, s Scales) ([]float64, error) {
-	s.Dispersion = cmp.Or(s.Dispersion, h.dispersion(y))
+	if s.Dispersion == 0 {
+		s.Dispersion = h.dispersion(y)
+	}
 	return h.fit(ctx, y, s, nil, 40)
 }
 
