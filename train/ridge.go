@@ -11,13 +11,18 @@ import (
 	"opl/train/logs"
 )
 
-// leastAlike is from how many numbers on a table is taken for one with an embedding.
-const leastAlike = 100
+const (
+	leastAlike    = 8   // numbers that may have one scale
+	leastEmbedded = 100 // numbers that are taken for those of an embedding
+)
 
-// embedded reports that a table has as many numbers as embeddings have.
-func (t *table) embedded() bool {
-	return len(t.numbers) >= leastAlike && t.numeric == nil && t.context == 0
+// numbered reports that a table has so many numbers, and that actions have none.
+func (t *table) numbered(least int) bool {
+	return len(t.numbers) >= least && t.numeric == nil && t.context == 0
 }
+
+// embedded reports that a table has as many numbers as embeddings mostly have. Folds do not share its scales.
+func (t *table) embedded() bool { return t.numbered(leastEmbedded) }
 
 // grows reports that a table is narrow enough for trees to be worth their time.
 func (t *table) grows() bool { return len(t.numbers) <= mostDense }
@@ -68,8 +73,8 @@ func alike(linear kind) kind {
 		}
 		return layers, err
 	}
-	return kind{"ridge", "logistic regression of 100 numbers or more, whose coefficients have one scale", "", true,
-		(*table).embedded, tune, fit}
+	return kind{"ridge", "logistic regression of 8 numbers or more, whose coefficients have one scale", "", true,
+		func(t *table) bool { return t.numbered(leastAlike) }, tune, fit}
 }
 
 const (
