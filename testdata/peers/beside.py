@@ -125,7 +125,7 @@ def methods(text):
 
 
 def arguments():
-    known = "\n".join(f"  {name:<12}{w.label}" for name, w in worlds.WORLDS.items())
+    known = "\n".join(f"  {name:<13} {w.label}" for name, w in worlds.WORLDS.items())
     parser = argparse.ArgumentParser(description=__doc__, epilog="worlds:\n" + known,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("worlds", metavar="WORLD", nargs="+", choices=list(worlds.WORLDS))

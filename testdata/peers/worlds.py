@@ -1889,6 +1889,31 @@ def embedding(rng, width):
     return sample
 
 
+def narrow(width):
+    """Makes a world of an embedding of fewer numbers than those of a text."""
+    def make(rng):
+        return embedding(rng, width)
+    make.__name__, make.__doc__ = f"embedding{width}", f"an embedding of {width} numbers"
+    world()(make)
+
+
+for width in (24, 48, 64, 96):
+    narrow(width)
+
+
+@world()
+def survey40(rng):
+    """40 answers of seven points, five of each of eight scales"""
+    effects, loads = rng.normal(0, .5, (8, 4)), rng.uniform(.5, .9, 40)
+
+    def sample(rng, n):
+        scales = rng.normal(size=(n, 8))
+        z = scales.repeat(5, axis=1) * loads + np.sqrt(1 - loads ** 2) * rng.normal(size=(n, 40))
+        x = (4 + 1.3 * z).round().clip(1, 7).astype(int)
+        return pd.DataFrame(columns(x)), logistic(-.4 + scales @ effects)
+    return sample
+
+
 @world()
 def embedding384(rng):
     """an embedding of 384 numbers"""
