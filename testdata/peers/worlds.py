@@ -1889,16 +1889,16 @@ def embedding(rng, width):
     return sample
 
 
-def narrow(width):
-    """Makes a world of an embedding of fewer numbers than those of a text."""
+def embedded(width):
+    """Makes a world of an embedding."""
     def make(rng):
         return embedding(rng, width)
     make.__name__, make.__doc__ = f"embedding{width}", f"an embedding of {width} numbers"
     world()(make)
 
 
-for width in (24, 48, 64, 96):
-    narrow(width)
+for width in (24, 48, 64, 96, 384, 768):
+    embedded(width)
 
 
 @world()
@@ -1912,18 +1912,6 @@ def survey40(rng):
         x = (4 + 1.3 * z).round().clip(1, 7).astype(int)
         return pd.DataFrame(columns(x)), logistic(-.4 + scales @ effects)
     return sample
-
-
-@world()
-def embedding384(rng):
-    """an embedding of 384 numbers"""
-    return embedding(rng, 384)
-
-
-@world()
-def embedding768(rng):
-    """an embedding of 768 numbers"""
-    return embedding(rng, 768)
 
 
 @world()
