@@ -109,9 +109,9 @@ const (
 	mostRegressed = 1 << 18 // elements of θ that hold a regression on more than the features
 	mostScaling   = 1 << 22 // numbers that scales are learned from
 	mostCoded     = 40_000  // rows of coded tables that scales are chosen on
-	mostAgain     = 1_000   // up to so many rows, and from mostTuning on, each fold has scales of its own: shared ones know the rest
-	mostStrata    = 700     // beyond which folds have them, too: scales of so many pairs fit what is held out
-	scaledAgain   = 2       // updates of them
+	mostAgain     = 1_000   // rows up to which scales of folds have many updates, as those of features have
+	scaledAgain   = 2       // updates of scales of folds, which begin at those of all rows
+	scaledLong    = 12      // many of them
 	mostProducts  = 2100
 	mostNamed     = 1000 // products of actions' names with contexts
 	knots         = 20   // of a number, at most, in pieces
@@ -534,8 +534,7 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 			learn = rows
 		}
 		own := p
-		if of.tune != nil && (len(rows) <= mostAgain || len(rows) >= mostTuning || distinct(p.strata) > mostStrata ||
-			t.embedded()) {
+		if of.tune != nil { // what all rows tuned knows those held out
 			var err error
 			if own, err = of.tune(ctx, t, learn, p); err != nil {
 				return err
@@ -708,7 +707,11 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		h.Family = logs.Pick(append(family, 4), order)
 		h.Whole = expand == nil && 4*distinct(p.strata) <= len(p.strata)
 		if of != nil && !t.embedded() { // scales of so many columns know what is held out
-			p.scales, err = h.Again(ctx, y, p.scales.Of(order), scaledAgain)
+			rounds := scaledAgain
+			if expand == nil || len(rows) <= mostAgain {
+				rounds = scaledLong
+			}
+			p.scales, err = h.Again(ctx, y, p.scales.Of(order), rounds)
 		} else {
 			p.scales, err = h.Scales(ctx, y)
 		}
