@@ -109,9 +109,8 @@ const (
 	mostRegressed = 1 << 18 // elements of θ that hold a regression on more than the features
 	mostScaling   = 1 << 22 // numbers that scales are learned from
 	mostCoded     = 40_000  // rows of coded tables that scales are chosen on
-	mostAgain     = 1_000   // rows up to which scales of folds have many updates, as those of features have
-	scaledAgain   = 2       // updates of scales of folds, which begin at those of all rows
-	scaledLong    = 12      // many of them
+	mostAgain     = 1_000   // rows up to which all scales of folds are updated until they settle, as those of features are
+	scaledAgain   = 2       // updates of other scales of folds, from those of all rows
 	mostProducts  = 2100
 	mostNamed     = 1000 // products of actions' names with contexts
 	knots         = 20   // of a number, at most, in pieces
@@ -534,7 +533,7 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 			learn = rows
 		}
 		own := p
-		if of.tune != nil { // what all rows tuned knows those held out
+		if of.tune != nil { // p, of all rows, knows what is held out
 			var err error
 			if own, err = of.tune(ctx, t, learn, p); err != nil {
 				return err
@@ -706,10 +705,10 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		h.Stratum = logs.Pick(append(slices.Clone(p.strata), last), order)
 		h.Family = logs.Pick(append(family, 4), order)
 		h.Whole = expand == nil && 4*distinct(p.strata) <= len(p.strata)
-		if of != nil && !t.embedded() { // scales of so many columns know what is held out
+		if of != nil && !t.embedded() { // so many scales would still know what is held out
 			rounds := scaledAgain
 			if expand == nil || len(rows) <= mostAgain {
-				rounds = scaledLong
+				rounds = regress.ScaleRounds
 			}
 			p.scales, err = h.Again(ctx, y, p.scales.Of(order), rounds)
 		} else {

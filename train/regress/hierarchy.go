@@ -92,8 +92,10 @@ func (s Scales) Of(columns []int) Scales {
 	return of
 }
 
+// ScaleRounds is after how many updates scales are taken as they are, though they may not have settled.
+const ScaleRounds = 12
+
 const (
-	scaleRounds     = 12
 	settled         = .05 // a change of scales, by its logarithm, below which they are left
 	leastScale      = 1e-3
 	mostScale       = 10
@@ -123,7 +125,7 @@ func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 		s.Shared[j], s.Own[j] = .3, .3
 	}
 	s.Shared[h.X.Width-1] = freeScale
-	return h.Again(ctx, y, s, scaleRounds)
+	return h.Again(ctx, y, s, ScaleRounds)
 }
 
 // Again is Scales in at most so many updates, which begin at others: those of a log of which h has some rows.
