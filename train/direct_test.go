@@ -535,7 +535,7 @@ func TestDirect_ManyActionsHaveTheirRegressions(t *testing.T) {
 	}
 }
 
-// What is late must, of large tables, earn more beyond doubt; what a user asked for competes by its bound.
+// What is late must, where 1,000 rows teach, earn more beyond doubt; what a user asked for competes by its bound.
 func TestBeyondDoubt(t *testing.T) {
 	const d, k = 3, 3
 	log := tableLog(4000, d, k, 1, func(x []float64, a int) float64 { return 1 / (1 + math.Exp(-2*x[a])) })
@@ -547,9 +547,9 @@ func TestBeyondDoubt(t *testing.T) {
 	}
 	bad := Component{Weight: 1, Theta: slices.Clone(good.Theta), In: good.In} // it plays the worst
 	floats.Scale(-1, bad.Theta)
-	of := func(layers int, first, second Component) float64 {
+	of := func(layers, rows int, first, second Component) float64 {
 		direct.Layers = layers
-		c := comparison{Recipe: Recipe{Direct: direct}, log: log, c: Config{Delta: .05},
+		c := comparison{Recipe: Recipe{Direct: direct, Teaching: teach[:rows]}, log: log, c: Config{Delta: .05},
 			all:    []candidate{{name: "direct", model: logisticModel}, {name: "layered", deep: true, late: true}},
 			policy: policies.Floor{Policy: policies.ArgMax{}, Epsilon: .05}, views: map[*Representation]*logs.Log{},
 			least: math.Inf(1)}
@@ -562,13 +562,16 @@ func TestBeyondDoubt(t *testing.T) {
 		}
 		return risk
 	}
-	if r := of(1, good, good); r != 1 {
+	if r := of(1, 3000, good, good); r != 1 {
 		t.Errorf("layers that earn the same have risk %v, want 1", r)
 	}
-	if r := of(0, good, good); r > -.3 {
+	if r := of(1, 900, good, good); r > -.3 {
+		t.Errorf("layers that earn the same, of 900 rows, have risk %v", r)
+	}
+	if r := of(0, 3000, good, good); r > -.3 {
 		t.Errorf("layers that were asked for have risk %v", r)
 	}
-	if r := of(1, bad, good); r > -.3 {
+	if r := of(1, 3000, bad, good); r > -.3 {
 		t.Errorf("layers that earn more have risk %v", r)
 	}
 }
