@@ -626,7 +626,8 @@ func (t *comparison) wide() bool {
 	return t.Direct != nil && t.Direct.Layers == 0 && t.log.Choices == nil && t.log.Dim() > mostDense && t.Learners == nil
 }
 
-// beyondDoubt says that the first candidate is left only for one that earns more by two standard errors.
+// beyondDoubt says that the first candidate is left only for one that earns more by two standard errors: of lists, and
+// of tables where enough rows teach and nobody asked for learners or layers.
 func (t *comparison) beyondDoubt() bool {
 	return t.Direct != nil && (t.log.Lists != nil ||
 		t.Direct.Layers > 0 && len(t.Teaching) >= fewTeaching && t.Learners == nil)
