@@ -427,7 +427,14 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 		return err
 	}
 	if len(d.tuned) == 0 {
-		return fmt.Errorf("train: too few rows or numbers, or too many features, for the learners that may be used")
+		var named []string
+		for _, k := range kinds() {
+			if d.may == nil || d.may(k.name) {
+				named = append(named, fmt.Sprintf("%s (%s)", k.name, k.about))
+			}
+		}
+		return fmt.Errorf("train: too few rows or numbers, or too many features, for the learners that may be used: %s",
+			strings.Join(named, ", "))
 	}
 	if len(exclusive) > 0 {
 		if logits, err = d.crossExclusive(ctx, t, rows, y, logits, exclusive); err != nil {

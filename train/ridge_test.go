@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -107,5 +108,15 @@ func embeddings(t *testing.T, d, n int, more float64) {
 	}
 	if t.Logf("log-loss held out %.3f, unseen %.3f", held, unseen); held < unseen-.008 {
 		t.Errorf("held-out rows have a log-loss of %.3f, unseen ones %.3f", held, unseen)
+	}
+}
+
+// Who names a learner that a table is too small for is told what it needs.
+func TestDirect_SaysWhatLearnersNeed(t *testing.T) {
+	log := tableLog(200, 3, 2, 1, func(x []float64, a int) float64 { return .5 })
+	direct := &Direct{may: func(name string) bool { return name == "ridge" }}
+	_, err := direct.Learn(t.Context(), log, allRows(200))
+	if err == nil || !strings.Contains(err.Error(), "ridge (logistic regression of 8 numbers or more") {
+		t.Error(err)
 	}
 }
