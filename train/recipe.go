@@ -400,7 +400,7 @@ const likelihoodPenalty = 1e-7
 func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all []candidate) {
 	var layered []candidate
 	if c.Representation != nil && !(r.Direct != nil && log.Len() < r.Direct.Layers) {
-		layered = layeredCandidates(ctx, log, *c, r.LayerRate, (3*c.Epochs+3)/4, r.large(log))
+		layered = layeredCandidates(ctx, log, *c, r.LayerRate, (3*c.Epochs+3)/4, r.unasked())
 	}
 	c.Representation = nil
 	if r.Start == nil && slices.ContainsFunc(c.Prior.Mean, func(v float64) bool { return v != 0 }) {
@@ -456,9 +456,9 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 	return all
 }
 
-// large reports that a table has enough rows for layers to be a candidate that nobody asked for.
-func (r *Recipe) large(log *logs.Log) bool {
-	return r.Direct != nil && r.Direct.Layers > 0 && log.Len() >= r.Direct.Layers && r.Learners == nil
+// unasked reports that candidates are of a table, and that nobody asked for learners or layers.
+func (r *Recipe) unasked() bool {
+	return r.Direct != nil && r.Direct.Layers > 0 && r.Learners == nil
 }
 
 // trees are the candidates of [Recipe.Rules].
@@ -626,11 +626,9 @@ func (t *comparison) wide() bool {
 	return t.Direct != nil && t.Direct.Layers == 0 && t.log.Choices == nil && t.log.Dim() > mostDense && t.Learners == nil
 }
 
-// beyondDoubt says that the first candidate is left only for one that earns more by two standard errors: of lists, and
-// of tables where enough rows teach and nobody asked for learners or layers.
+// beyondDoubt says that the first candidate is left only for one that earns more by two standard errors.
 func (t *comparison) beyondDoubt() bool {
-	return t.Direct != nil && (t.log.Lists != nil ||
-		t.Direct.Layers > 0 && len(t.Teaching) >= fewTeaching && t.Learners == nil)
+	return t.Direct != nil && t.log.Lists != nil || t.unasked() && len(t.Teaching) >= fewTeaching
 }
 
 // riskDifference is the mean difference of two policies' risks on some rows, by importance weights of π(a_i|x_i), and
