@@ -76,6 +76,9 @@ type tuning struct {
 	scales regress.Scales
 	waves  *regress.Waves
 	slope  float64 // of ridge
+	deep   bool    // trees are
+	// heldOut are scores of the logged actions by folds that they did not learn from, if they were needed to choose.
+	heldOut []float64
 }
 
 // table is contexts, actions and rewards of rows.
@@ -104,6 +107,8 @@ type table struct {
 const (
 	mostTable     = 1 << 25 // numbers of a table: of more rows some are left out
 	mostTuning    = 10_000  // rows that scales and weights are chosen on
+	leastWeighed  = 15_000  // rows from which weights of what is left, and the depth of trees, are chosen on all,
+	mostWeighed   = 40_000  // or on so many
 	mostOutputs   = 1 << 14 // elements of θ [K×MK] of a mixture, beyond which θ holds the regressions
 	mostSelected  = 1 << 18 // elements of θ that select scores of other kinds
 	mostRegressed = 1 << 18 // elements of θ that hold a regression on more than the features
@@ -415,6 +420,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 		only := tuned{kind: of[0], weight: 1}
 		if only.tune != nil {
 			var err error
+			t, rows := t.again(rows)
 			if only.tuning, err = only.tune(ctx, t, rows, nil); err != nil {
 				return fmt.Errorf("train: %s: %w", only.name, err)
 			}
@@ -441,8 +447,16 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 			return err
 		}
 	}
+	if err := d.weigh(ctx, t, logits, y); err != nil || len(t.y) < leastWeighed {
+		return err
+	}
+	return d.weighAgain(ctx, t, rows)
+}
+
+// weigh keeps the kinds that are of use, by their scores of rows that they did not learn from.
+func (d *Direct) weigh(ctx context.Context, t *table, logits [][]float64, y []float64) error {
 	weakest := t.numeric != nil || t.embedded()
-	weights, err := mixture(ctx, logits, y, len(y) >= mostTuning || weakest, weakest)
+	weights, err := mixture(ctx, logits, y, len(t.y) >= mostTuning || weakest, weakest)
 	if err != nil {
 		return err
 	}
@@ -454,6 +468,59 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	}
 	d.tuned = used
 	return nil
+}
+
+// weighAgain weighs kinds that are in use by more rows, and trees beside, which need more to be of use.
+func (d *Direct) weighAgain(ctx context.Context, t *table, rows []int) error {
+	var more []kind
+	for _, k := range kinds() {
+		may := d.may != nil && d.may(k.name) || d.may == nil && !curves().fits(t)
+		if may && k.name == treesName && k.fits(t) {
+			more = append(more, k)
+		}
+	}
+	d.tuned = slices.DeleteFunc(d.tuned, func(of tuned) bool { return of.name == treesName })
+	if len(d.tuned) == 1 && more == nil {
+		d.tuned[0].weight = 1
+		return nil
+	}
+	t, rows = t.again(rows)
+	logits := make([][]float64, len(d.tuned))
+	err := d.each(t.threads, func(m int, of *tuned) (err error) {
+		_, logits[m], err = t.cross(ctx, of.kind, of.tuning, rows)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if logits, err = d.cross(ctx, t, rows, logits, more); err != nil {
+		return err
+	}
+	at := t.judged(rows)
+	for m := range logits {
+		logits[m] = logs.Pick(logits[m], at)
+	}
+	return d.weigh(ctx, t, logits, logs.Pick(logs.Pick(t.y, rows), at))
+}
+
+// again are more rows of a large table, of which the first fold alone is judged; else the table and the rows.
+func (t *table) again(rows []int) (*table, []int) {
+	once, more := *t, evenly(t.all(), mostWeighed)
+	once.folds = 1
+	if len(t.y) < leastWeighed || len(once.judged(more)) == 0 { // few groups may all be in others
+		return t, rows
+	}
+	return &once, more
+}
+
+// judged are the places of rows that heldOut gives scores of.
+func (t *table) judged(rows []int) (at []int) {
+	for i, r := range rows {
+		if t.fold[r] < t.folds {
+			at = append(at, i)
+		}
+	}
+	return at
 }
 
 // cross takes kinds into use, and appends their scores of the logged actions by folds that they did not learn from.
@@ -516,6 +583,10 @@ func (t *table) cross(ctx context.Context, of kind, p *tuning, rows []int) (_ *t
 		if p, err = of.tune(ctx, t, rows, nil); err != nil {
 			return nil, nil, err
 		}
+	}
+	if p != nil && p.heldOut != nil {
+		logits, p.heldOut = p.heldOut, nil
+		return p, logits, nil
 	}
 	logits = make([]float64, len(rows))
 	err = t.heldOut(ctx, of, p, rows, func(i int, scores []float64) { logits[i] = scores[t.action[rows[i]]] })
@@ -640,6 +711,7 @@ const (
 	quadraticName = "quadratic"
 	curvesName    = "curves" // of numbers, the first
 	pooledName    = "pooled"
+	treesName     = "trees"
 	exclusiveName = "exclusive" // of all kinds of exclusive scores the beginning
 )
 
@@ -664,8 +736,8 @@ func kinds() []kind {
 		{exclusiveName + "-trees", "gradient boosted trees, of one right action", "", false,
 			func(t *table) bool { return len(t.y) >= 200 && t.k > 1 && t.k <= 50 && t.grows() }, nil, exclusiveTrees},
 		linearly("waves", "logistic regression on features and waves of all together", waving, waves),
-		{"trees", "gradient boosted trees of each action", "", false,
-			func(t *table) bool { return len(t.y) >= 40*t.k && t.grows() }, nil, trees},
+		{treesName, "gradient boosted trees of each action", "", false,
+			func(t *table) bool { return len(t.y) >= 40*t.k && t.grows() }, depth, trees},
 		curves(),
 		cliffs(),
 		{pooledName, "gradient boosted trees of all actions together", "", false,
@@ -693,6 +765,8 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 		p := tuning{strata: t.strata()}
 		if t.coded != nil && of == nil {
 			rows = evenly(t.all(), mostCoded) // each value is in few of them
+		} else {
+			rows = evenly(rows, mostTuning)
 		}
 		if of != nil {
 			p = *of

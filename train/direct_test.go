@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"opl/objectives"
 	"opl/policies"
 	"opl/policies/features"
 	"opl/policies/numeric"
@@ -573,6 +574,76 @@ func TestBeyondDoubt(t *testing.T) {
 	}
 	if r := of(1, 3000, bad, good); r > -.3 {
 		t.Errorf("layers that earn more have risk %v", r)
+	}
+}
+
+// Of a table where 1,000 rows teach, gradients would win by chance: they are no candidates unless someone names them.
+// Layers are, of large tables.
+func TestRecipe_Candidates(t *testing.T) {
+	log := tableLog(2000, 3, 3, 1, func([]float64, int) float64 { return .4 })
+	for _, c := range []struct {
+		rows, layers int
+		learners     []string
+		want         string
+	}{
+		{fewTeaching - 1, 30_000, nil, "direct l2 likelihood"},
+		{fewTeaching, 30_000, nil, "direct"},
+		{fewTeaching, 2000, nil, "direct layered likelihood layered logistic"},
+		{fewTeaching, 0, nil, "direct l2 likelihood layered likelihood layered logistic"},
+		{fewTeaching, 30_000, []string{"trees", "likelihood"}, "direct likelihood"},
+	} {
+		r := Recipe{Direct: &Direct{Layers: c.layers}, Teaching: allRows(c.rows), Learners: c.learners}
+		config := Config{Representation: objectives.MLP(features.ReLU, 0, 5)}
+		var names []string
+		for _, of := range r.candidates(t.Context(), log, &config) {
+			names = append(names, of.name)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%d rows, layers from %d, %v: candidates %s, want %s", c.rows, c.layers, c.learners, got, c.want)
+		}
+	}
+}
+
+// Where nothing is to be chosen, all rows are learned from at once; where actions are many, held-out rows choose the
+// temperature, of one kind, too.
+func TestRecipe_Trials(t *testing.T) {
+	for _, c := range []struct {
+		actions  int
+		learners []string
+		want     bool
+	}{{3, nil, false}, {3, []string{linearName}, false}, {3, []string{linearName, "likelihood"}, true}, {leastSpread, []string{linearName}, true}} {
+		log := tableLog(2000, 3, c.actions, 1, func([]float64, int) float64 { return .4 })
+		r := Recipe{Direct: &Direct{Layers: 30_000}, Teaching: allRows(1500), Certifying: allRows(2000)[1500:], Floor: .05,
+			Learners: c.learners}
+		tried := false
+		_, err := r.Learn(t.Context(), nil, log, Config{Delta: .05, Progress: func(p Progress) {
+			tried = tried || p.Stage == "trial of direct" && p.Steps == 0
+		}})
+		if err != nil || tried != c.want {
+			t.Errorf("%d actions, %v: tried %v, want %v; %v", c.actions, c.learners, tried, c.want, err)
+		}
+	}
+}
+
+// Deep trees are learned where effects of two numbers need them, and not where they fit noise.
+func TestDirect_DepthOfTrees(t *testing.T) {
+	long.Test(t)
+	cells := func(x []float64, a int) float64 { // some 36 of two numbers
+		if (int(math.Floor(x[0]))+int(math.Floor(x[1]))+a)%2 == 0 {
+			return .9
+		}
+		return .1
+	}
+	sums := func(x []float64, a int) float64 { return 1 / (1 + math.Exp(-floats.Sum(x)*float64(2*a-1))) }
+	for want, reward := range map[bool]func([]float64, int) float64{true: cells, false: sums} {
+		d := &Direct{may: func(name string) bool { return name == "trees" }}
+		log := tableLog(8000, 4, 2, 1, reward)
+		if _, err := d.Learn(t.Context(), log, allRows(8000)); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.tuned[0].tuning.deep; got != want {
+			t.Errorf("deep: %v, want %v", got, want)
+		}
 	}
 }
 

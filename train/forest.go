@@ -2,9 +2,11 @@ package train
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"opl/policies/features"
+	"opl/train/logs"
 	"opl/train/regress"
 )
 
@@ -15,9 +17,9 @@ const mostGrown = 1 << 22
 const fewBins = 1 << 14
 
 // trees learns boosted trees of each action, from the rows that played it.
-func trees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Layer, error) {
+func trees(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Layer, error) {
 	o := t.boosting(rows)
-	if t.context > 0 { // features of an action meet those of the context
+	if p.deep {
 		o.Depth, o.Leaves = 8, 32
 	}
 	x, action, y := t.of(t.grown(rows, 1))
@@ -32,6 +34,43 @@ func trees(ctx context.Context, t *table, rows []int, _ *tuning) ([]features.Lay
 		return nil, err
 	}
 	return []features.Layer{got.Layer()}, nil
+}
+
+// leastDeep is from how many rows deep trees are tried.
+const leastDeep = 1000
+
+// depth chooses deep trees where scores of held-out rows have less log-loss with them, by more than chance, or of large
+// tables no more: what learns from all rows has half as many more, which deep trees need. Where actions have features,
+// which meet those of the context, all are deep.
+func depth(ctx context.Context, t *table, rows []int, of *tuning) (*tuning, error) {
+	if of != nil {
+		return of, nil
+	}
+	if t.context > 0 || len(rows) < leastDeep || len(rows) <= mostTuning && len(t.y) >= leastWeighed { // more will tell
+		return &tuning{deep: t.context > 0}, nil
+	}
+	best, margin := &tuning{}, float64(needless)
+	if len(rows) > mostTuning {
+		margin = -needless
+	}
+	at := t.judged(rows)
+	y, least := logs.Pick(logs.Pick(t.y, rows), at), math.Inf(1)
+	for _, deep := range []bool{false, true} {
+		p := &tuning{deep: deep}
+		_, z, err := t.cross(ctx, kind{fit: trees}, p, rows)
+		if err != nil {
+			return nil, err
+		}
+		p.heldOut = z
+		_, loss, err := stack(ctx, [][]float64{logs.Pick(z, at)}, []int{0}, y)
+		if err != nil {
+			return nil, err
+		}
+		if loss < least {
+			best, least = p, loss-margin
+		}
+	}
+	return best, nil
 }
 
 // exclusiveTrees learns boosted trees of a softmax over actions of which exactly one is right.

@@ -260,7 +260,7 @@ func choose(ctx context.Context, log *logs.Log, rows, tried []int, all []candida
 			"have at most 1000 products with each other and those of contexts, of which 256 are offered at once, or more " +
 			"where rows offer 500 million in all")
 	}
-	if len(all) == 1 { // nothing to choose
+	if len(all) == 1 && enough == nil { // nothing to choose
 		of, err = all[0].learn(learnsPrior, rows, false)
 		return of, all[0], err
 	}
@@ -339,7 +339,8 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*ChunkPolic
 	begin, teaching := time.Now(), r.Teaching
 	r.LayerRate = cmp.Or(r.LayerRate, 0.002)
 	all := r.candidates(ctx, log, &c)
-	if r.Direct != nil && len(teaching) < 2*r.Direct.won { // as on the rows before, of which these are not many more
+	again := r.Direct != nil && len(teaching) < 2*r.Direct.won // as on the rows before, of which these are not many more
+	if again {
 		all = all[:1]
 	}
 	if r.kept != "" {
@@ -350,15 +351,18 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*ChunkPolic
 	out := &ChunkPolicy{Policy: policies.Floor{Policy: argmaxOf(log), Epsilon: r.Floor}, Rows: r.Certifying}
 	t := comparison{Recipe: r, log: log, c: c, all: all, policy: out.Policy, views: map[*Representation]*logs.Log{},
 		least: math.Inf(1)}
-	chosen, by, err := choose(ctx, log, teaching, r.tried(log, teaching), all, t.risk, t.enough)
+	tried, enough := r.tried(log, teaching), t.enough
+	if again || !t.limited(len(teaching), tried) {
+		enough = nil
+	}
+	chosen, by, err := choose(ctx, log, teaching, tried, all, t.risk, enough)
 	if err != nil {
 		return nil, err
 	}
 	last := chosen[len(chosen)-1]
 	if out.Learner, out.Components = by.name, chosen; by.name == direct {
-		if out.Learner = r.Direct.String(); len(all) > 1 {
-			r.Direct.won = len(teaching)
-		}
+		out.Learner = r.Direct.String()
+		r.Direct.won = len(teaching)
 	}
 	out.Learner += t.curve
 	if out.Models, err = r.models(ctx, log, teaching, c, last, by); err != nil {
@@ -422,12 +426,19 @@ func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all 
 			all = append(all, first)
 		}
 		first.name = direct
-		first.learn = func(_ string, rows []int, _ bool) ([]Component, error) {
+		progress := c.Progress
+		first.learn = func(stage string, rows []int, _ bool) ([]Component, error) {
+			if progress != nil {
+				progress(Progress{Stage: stage})
+			}
 			s, err := r.Direct.Learn(ctx, log, rows)
 			return []Component{s}, err
 		}
 	}
-	if r.Direct != nil && log.Numbers != nil && r.Learners == nil { // weights of narrow bins cannot tell them apart
+	switch {
+	case r.Direct != nil && log.Numbers != nil && r.Learners == nil: // weights of narrow bins cannot tell them apart
+		all = nil
+	case r.unasked() && len(r.Teaching) >= fewTeaching: // they would win by chance
 		all = nil
 	}
 	if r.Direct != nil || log.Choices != nil {

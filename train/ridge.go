@@ -35,7 +35,7 @@ func alike(linear kind) kind {
 		if of != nil {
 			return of, nil
 		}
-		rows = evenly(rows, mostScaling/t.wide())
+		rows = evenly(rows, min(mostTuning, mostScaling/t.wide()))
 		y, z, scale, least := logs.Pick(t.y, rows), make([]float64, len(rows)), 0., math.Inf(1)
 		try := func(s, shared, own float64) {
 			p := t.alike(s*shared, s*own)

@@ -21,7 +21,7 @@ func (d *Direct) sample() int { return cmp.Or(d.first, firstSample) }
 // gained no more than a standard error on a fifth of the rows that none of them learned from; else all. It notes the
 // rewards by size, by importance weights, for people to see. Every row that teaches counts as one that taught.
 func (t *comparison) saturated(ctx context.Context, rows []int, best candidate, learned []Component) ([]int, error) {
-	if t.Direct == nil || len(rows) < 8*t.Direct.sample() || best.simple > 0 || best.name == start {
+	if len(rows) < 8*t.Direct.sample() || best.simple > 0 || best.name == start {
 		return rows, nil
 	}
 	cut := len(rows) * 4 / 5

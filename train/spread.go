@@ -302,15 +302,24 @@ func offersMany(log *logs.Log, rows []int) bool {
 // enough is saturated, and chooses the temperature of what was the best.
 func (t *comparison) enough(ctx context.Context, rows []int, best candidate, learned []Component) (of []int,
 	err error) {
-	if t.Direct != nil {
-		t.Direct.tau = 0
-		if best.name == direct && !t.Largest && t.log.Numbers == nil && offersMany(t.log, t.held) {
-			if t.Direct.tau, err = t.spread(ctx, learned, rows, t.held); err != nil {
-				return nil, err
-			}
+	t.Direct.tau = 0
+	if best.name == direct && t.spreading(t.held) {
+		if t.Direct.tau, err = t.spread(ctx, learned, rows, t.held); err != nil {
+			return nil, err
 		}
 	}
 	return t.saturated(ctx, rows, best, learned)
+}
+
+// spreading reports that drawing by models of the reward may pay, where decisions are as those of some rows.
+func (t *comparison) spreading(rows []int) bool {
+	return !t.Largest && t.log.Numbers == nil && offersMany(t.log, rows)
+}
+
+// limited reports that what was learned from those that are tried, of n rows, says how many of them are enough, or
+// whether to draw.
+func (t *comparison) limited(n int, tried []int) bool {
+	return t.Direct != nil && (n >= 8*t.Direct.sample() || t.spreading(tried))
 }
 
 // temperature is what was chosen for the best candidate, or on rows before.

@@ -47,7 +47,10 @@ func (t *ticker) show(now bool, line func() string) {
 }
 
 func (t *ticker) training(p train.Progress) {
-	t.show(false, func() string {
+	t.show(p.Steps == 0, func() string {
+		if p.Steps == 0 {
+			return p.Stage
+		}
 		return fmt.Sprintf("%s: epoch %d of %d, %.0f %%", cmp.Or(p.Stage, "training"), p.Epoch, p.Epochs,
 			100*float64(p.Step)/float64(p.Steps))
 	})

@@ -318,7 +318,7 @@ func TestLearn_OfItemsMeetsContexts(t *testing.T) {
 		t.Errorf("scores beyond what was tried: %v, %v", scores, err)
 	}
 	o.PriorFile, o.Learners = p, []string{"likelihood"} // which learns less
-	later, _ := m.write(t, 5, 1000, false)
+	later, _ := m.write(t, 6, 4000, false)
 	again, q := m.learn(t, later, "", o)
 	if c := again.File.Components[0]; again.Training.Learner != "start" || !c.Joint || len(again.File.RewardModels) == 0 {
 		t.Errorf("learning from it: %s", again.Training.Learner)
