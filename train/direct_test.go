@@ -647,6 +647,42 @@ func TestDirect_DepthOfTrees(t *testing.T) {
 	}
 }
 
+// What only trees find, and they only in many rows, is found in a large table: weights of 10,000 rows would leave them out.
+func TestDirect_WeighsLargeTablesAgain(t *testing.T) {
+	long.Test(t)
+	const rows = 30_000
+	reward := func(x []float64, a int) float64 { // a product of three of eight numbers
+		return .5 + .25*math.Tanh(2*x[0]*x[1]*x[2])*float64(2*a-1)
+	}
+	d := &Direct{Threads: 2, may: func(name string) bool { return name == quadraticName || name == treesName }}
+	s, err := d.Learn(t.Context(), tableLog(rows, 9, 2, 1, reward), allRows(rows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := worth(t, s, 9, 2, reward); v < .56 {
+		t.Errorf("%s: it is worth %.3f, chance .5", d, v)
+	}
+}
+
+// Rows that are judged are those of the first fold; where groups leave it empty, as few rows as before are judged by all.
+func TestTable_Again(t *testing.T) {
+	tab := &table{y: make([]float64, leastWeighed), fold: make([]int, leastWeighed), folds: 3}
+	some := allRows(100)
+	if got, rows := tab.again(some); got.folds != 1 || len(rows) != leastWeighed || len(got.judged(rows)) != leastWeighed {
+		t.Errorf("%d folds, %d rows", got.folds, len(rows))
+	}
+	for i := range tab.fold {
+		tab.fold[i] = 1
+	}
+	if got, rows := tab.again(some); got.folds != 3 || len(rows) != 100 || len(got.judged(rows)) != 100 {
+		t.Errorf("no row is of the first fold: %d folds, %d rows", got.folds, len(rows))
+	}
+	tab.y = tab.y[1:]
+	if got, rows := tab.again(some); got.folds != 3 || len(rows) != 100 {
+		t.Errorf("a small table: %d folds, %d rows", got.folds, len(rows))
+	}
+}
+
 // Numbers of up to 200 values have an indicator of each, where those of fewer leave room.
 func TestIndicatedTimes(t *testing.T) {
 	for _, c := range []struct{ values, columns, want int }{{168, 1, 168}, {168, 2, 168}, {40, 2, 80}, {40, 7, 0}, {201, 1, 0}} {
