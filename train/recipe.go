@@ -398,10 +398,10 @@ func argmaxOf(log *logs.Log) (p policies.ArgMax) {
 const likelihoodPenalty = 1e-7
 
 // candidates are the learners that are compared. Of a table ([Recipe.Direct]) the models of the reward come first, and
-// the others must win over them by more than chance; where 1,000 rows teach only layers of large tables are tried, unless
-// somebody asked for others. Where actions have too many features for models, the logistic one comes first. Elsewhere all
-// compete, but for layers, which must win by more than chance. The policy that plays now is always a candidate, if it is
-// known. c becomes the settings that the learners have in common.
+// the others must win over them by more than chance; where 1,000 rows teach only layers of large tables are tried,
+// unless somebody asked for others. Where actions have too many features for models, the logistic one comes first.
+// Elsewhere all compete, but for layers, which must win by more than chance. The policy that plays now is always a
+// candidate, if it is known. c becomes the settings that the learners have in common.
 func (r *Recipe) candidates(ctx context.Context, log *logs.Log, c *Config) (all []candidate) {
 	var layered []candidate
 	if c.Representation != nil && !(r.Direct != nil && log.Len() < r.Direct.Layers) {
