@@ -107,8 +107,8 @@ type table struct {
 const (
 	mostTable     = 1 << 25 // numbers of a table: of more rows some are left out
 	mostTuning    = 10_000  // rows that scales and weights are chosen on
-	leastWeighed  = 15_000  // rows from which weights of what is left, and the depth of trees, are chosen on all,
-	mostWeighed   = 40_000  // or on so many
+	leastWeighed  = 15_000  // rows of a table from which weights, and the depth of trees, are chosen again
+	mostWeighed   = 40_000  // rows that they are then chosen on
 	mostOutputs   = 1 << 14 // elements of θ [K×MK] of a mixture, beyond which θ holds the regressions
 	mostSelected  = 1 << 18 // elements of θ that select scores of other kinds
 	mostRegressed = 1 << 18 // elements of θ that hold a regression on more than the features
@@ -450,7 +450,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 	if err := d.weigh(ctx, t, logits, y); err != nil || len(t.y) < leastWeighed {
 		return err
 	}
-	return d.weighAgain(ctx, t, rows)
+	return d.weighAgain(ctx, t, rows, of)
 }
 
 // weigh keeps the kinds that are of use, by their scores of rows that they did not learn from.
@@ -470,17 +470,11 @@ func (d *Direct) weigh(ctx context.Context, t *table, logits [][]float64, y []fl
 	return nil
 }
 
-// weighAgain weighs kinds that are in use by more rows, and trees beside, which need more to be of use.
-func (d *Direct) weighAgain(ctx context.Context, t *table, rows []int) error {
-	var more []kind
-	for _, k := range kinds() {
-		may := d.may != nil && d.may(k.name) || d.may == nil && !curves().fits(t)
-		if may && k.name == treesName && k.fits(t) {
-			more = append(more, k)
-		}
-	}
+// weighAgain weighs by more rows the kinds in use and, of those that fit, trees, which are of use only to many rows.
+func (d *Direct) weighAgain(ctx context.Context, t *table, rows []int, of []kind) error {
+	more := slices.DeleteFunc(slices.Clone(of), func(k kind) bool { return k.name != treesName })
 	d.tuned = slices.DeleteFunc(d.tuned, func(of tuned) bool { return of.name == treesName })
-	if len(d.tuned) == 1 && more == nil {
+	if len(d.tuned) == 1 && len(more) == 0 {
 		d.tuned[0].weight = 1
 		return nil
 	}
@@ -503,7 +497,7 @@ func (d *Direct) weighAgain(ctx context.Context, t *table, rows []int) error {
 	return d.weigh(ctx, t, logits, logs.Pick(logs.Pick(t.y, rows), at))
 }
 
-// again are more rows of a large table, of which the first fold alone is judged; else the table and the rows.
+// again returns more rows of a large table, and the table with the first fold alone to judge; else the table and rows.
 func (t *table) again(rows []int) (*table, []int) {
 	once, more := *t, evenly(t.all(), mostWeighed)
 	once.folds = 1

@@ -82,7 +82,7 @@ func Linear(t float64) float64 { return 1 - t }
 type Progress struct {
 	Stage         string  // see Epoch
 	Epoch, Epochs int     // from 1
-	Step, Steps   int     // of all epochs, from 1; 0 of a stage that has none, at its begin
+	Step, Steps   int     // of all epochs, from 1; 0 as a stage without steps begins
 	Cost          float64 // objective of the step's minibatch
 }
 

@@ -311,13 +311,13 @@ func (t *comparison) enough(ctx context.Context, rows []int, best candidate, lea
 	return t.saturated(ctx, rows, best, learned)
 }
 
-// spreading reports that drawing by models of the reward may pay, where decisions are as those of some rows.
+// spreading reports that it may pay to draw among the actions, of which decisions like these rows have many.
 func (t *comparison) spreading(rows []int) bool {
 	return !t.Largest && t.log.Numbers == nil && offersMany(t.log, rows)
 }
 
-// limited reports that what was learned from those that are tried, of n rows, says how many of them are enough, or
-// whether to draw.
+// limited reports that a trial is needed even of one candidate: it says how many of the n rows are enough, or whether to
+// draw.
 func (t *comparison) limited(n int, tried []int) bool {
 	return t.Direct != nil && (n >= 8*t.Direct.sample() || t.spreading(tried))
 }
