@@ -23,7 +23,8 @@ import (
 //
 // a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest. Where
 // actions have features a row is x and z(a) together, of one score: s_m(x, z(a)), see [Jointly].
-// Folds choose the weights w_m by the log-loss of rows that taught no score. Actions that are numbers have curves,
+// Folds choose the weights w_m by the log-loss of rows that taught no score. If what actions share is told much better by
+// other kinds than their differences, w_m are the weights of the differences. Actions that are numbers have curves,
 // cliffs and trees of all actions alone, which know what is next to what. Exclusive scores, of exactly one right action
 // in each context, are used where the rewards of all actions seem to sum to 1 and held-out rows speak for them. Where
 // every reward is what its action is worth, as a price, or the same nothing, σ is how often it is earned:
@@ -71,15 +72,20 @@ type kind struct {
 
 // tuning is how contexts are expanded, and how large the coefficients of what comes out are.
 type tuning struct {
-	before []features.Layer
-	strata []int // of what comes out
-	scales regress.Scales
-	waves  *regress.Waves
-	slope  float64 // of ridge
-	deep   bool    // trees are
-	// heldOut are scores of the logged actions by folds that they did not learn from, if they were needed to choose.
-	heldOut []float64
+	before  []features.Layer
+	strata  []int // of what comes out
+	scales  regress.Scales
+	waves   *regress.Waves
+	slope   float64 // of ridge
+	deep    bool    // trees are
+	heldOut *held   // if it was needed to choose
 }
+
+// held are a kind's scores of rows that it did not learn from: those of the logged actions, and the means of all.
+type held struct{ logged, mean []float64 }
+
+// at are the scores of some of the rows.
+func (h held) at(rows []int) held { return held{logs.Pick(h.logged, rows), logs.Pick(h.mean, rows)} }
 
 // table is contexts, actions and rewards of rows.
 type table struct {
@@ -428,7 +434,7 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 		d.tuned = []tuned{only}
 		return nil
 	}
-	logits, err := d.cross(ctx, t, rows, nil, of)
+	scores, err := d.cross(ctx, t, rows, nil, of)
 	if err != nil {
 		return err
 	}
@@ -443,20 +449,25 @@ func (d *Direct) tune(ctx context.Context, t *table) error {
 			strings.Join(named, ", "))
 	}
 	if len(exclusive) > 0 {
-		if logits, err = d.crossExclusive(ctx, t, rows, y, logits, exclusive); err != nil {
+		if scores, err = d.crossExclusive(ctx, t, rows, y, scores, exclusive); err != nil {
 			return err
 		}
 	}
-	if err := d.weigh(ctx, t, logits, y); err != nil || len(t.y) < leastWeighed {
+	if err := d.weigh(ctx, t, scores, y); err != nil || len(t.y) < leastWeighed {
 		return err
 	}
 	return d.weighAgain(ctx, t, rows, of)
 }
 
 // weigh keeps the kinds that are of use, by their scores of rows that they did not learn from.
-func (d *Direct) weigh(ctx context.Context, t *table, logits [][]float64, y []float64) error {
+func (d *Direct) weigh(ctx context.Context, t *table, scores []held, y []float64) error {
+	decides := !d.whole && t.sales == nil && t.context == 0 && t.numeric == nil // what actions differ in, alone
+	logits, beside, err := apart(ctx, scores, y, decides)
+	if err != nil {
+		return err
+	}
 	weakest := t.numeric != nil || t.embedded()
-	weights, err := mixture(ctx, logits, y, len(t.y) >= mostTuning || weakest, weakest)
+	weights, err := mixture(ctx, logits, beside, y, len(t.y) >= mostTuning || weakest, weakest)
 	if err != nil {
 		return err
 	}
@@ -470,6 +481,29 @@ func (d *Direct) weigh(ctx context.Context, t *table, logits [][]float64, y []fl
 	return nil
 }
 
+// apart are the columns that weights are chosen of. What actions share may be told best by other kinds than what they
+// differ in: if the log-loss says so, these are the differences from the mean of all actions, and the means are beside.
+func apart(ctx context.Context, scores []held, y []float64, may bool) (logits, beside [][]float64, err error) {
+	var differences, means [][]float64
+	for _, s := range scores {
+		logits, means = append(logits, s.logged), append(means, s.mean)
+		differences = append(differences, floats.SubTo(make([]float64, len(y)), s.logged, s.mean))
+	}
+	if !may || len(scores) == 1 {
+		return logits, nil, nil
+	}
+	all := logs.Every(len(scores))
+	_, together, err := stack(ctx, logits, all, nil, y)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, loss, err := stack(ctx, differences, all, means, y)
+	if err != nil || loss+leastShared > together {
+		return logits, nil, err
+	}
+	return differences, means, nil
+}
+
 // weighAgain weighs by more rows the kinds in use and, of those that fit, trees, which are of use only to many rows.
 func (d *Direct) weighAgain(ctx context.Context, t *table, rows []int, of []kind) error {
 	more := slices.DeleteFunc(slices.Clone(of), func(k kind) bool { return k.name != treesName })
@@ -479,22 +513,22 @@ func (d *Direct) weighAgain(ctx context.Context, t *table, rows []int, of []kind
 		return nil
 	}
 	t, rows = t.again(rows)
-	logits := make([][]float64, len(d.tuned))
+	scores := make([]held, len(d.tuned))
 	err := d.each(t.threads, func(m int, of *tuned) (err error) {
-		_, logits[m], err = t.cross(ctx, of.kind, of.tuning, rows)
+		_, scores[m], err = t.cross(ctx, of.kind, of.tuning, rows)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if logits, err = d.cross(ctx, t, rows, logits, more); err != nil {
+	if scores, err = d.cross(ctx, t, rows, scores, more); err != nil {
 		return err
 	}
 	at := t.judged(rows)
-	for m := range logits {
-		logits[m] = logs.Pick(logits[m], at)
+	for m, s := range scores {
+		scores[m] = s.at(at)
 	}
-	return d.weigh(ctx, t, logits, logs.Pick(logs.Pick(t.y, rows), at))
+	return d.weigh(ctx, t, scores, logs.Pick(logs.Pick(t.y, rows), at))
 }
 
 // again returns more rows of a large table, and the table with the first fold alone to judge; else the table and rows.
@@ -517,8 +551,8 @@ func (t *table) judged(rows []int) (at []int) {
 	return at
 }
 
-// cross takes kinds into use, and appends their scores of the logged actions by folds that they did not learn from.
-func (d *Direct) cross(ctx context.Context, t *table, rows []int, logits [][]float64, of []kind) ([][]float64, error) {
+// cross takes kinds into use, and appends their scores by folds that they did not learn from.
+func (d *Direct) cross(ctx context.Context, t *table, rows []int, scores []held, of []kind) ([]held, error) {
 	first := len(d.tuned)
 	selected := 0 // kinds whose scores θ selects
 	for _, of := range d.tuned {
@@ -538,10 +572,10 @@ func (d *Direct) cross(ctx context.Context, t *table, rows []int, logits [][]flo
 			d.tuned = append(d.tuned, kind)
 		}
 	}
-	logits = append(logits, make([][]float64, len(d.tuned)-first)...)
-	return logits, d.each(t.threads, func(m int, of *tuned) (err error) {
+	scores = append(scores, make([]held, len(d.tuned)-first)...)
+	return scores, d.each(t.threads, func(m int, of *tuned) (err error) {
 		if m >= first {
-			of.tuning, logits[m], err = t.cross(ctx, of.kind, of.tuning, rows)
+			of.tuning, scores[m], err = t.cross(ctx, of.kind, of.tuning, rows)
 		}
 		return err
 	})
@@ -549,18 +583,22 @@ func (d *Direct) cross(ctx context.Context, t *table, rows []int, logits [][]flo
 
 // crossExclusive takes kinds of exclusive scores into use if held-out rows have less log-loss with them than without,
 // by what the sum of rewards says against them.
-func (d *Direct) crossExclusive(ctx context.Context, t *table, rows []int, y []float64, logits [][]float64,
-	of []kind) ([][]float64, error) {
+func (d *Direct) crossExclusive(ctx context.Context, t *table, rows []int, y []float64, scores []held,
+	of []kind) ([]held, error) {
 	before := len(d.tuned)
-	all, err := d.cross(ctx, t, rows, logits, of)
+	all, err := d.cross(ctx, t, rows, scores, of)
 	if err != nil {
 		return nil, err
 	}
-	_, without, err := stack(ctx, logits, logs.Every(before), y)
+	var logits [][]float64
+	for _, s := range all {
+		logits = append(logits, s.logged)
+	}
+	_, without, err := stack(ctx, logits, logs.Every(before), nil, y)
 	if err != nil {
 		return nil, err
 	}
-	_, with, err := stack(ctx, all, logs.Every(len(all)), y)
+	_, with, err := stack(ctx, logits, logs.Every(len(all)), nil, y)
 	if err != nil {
 		return nil, err
 	}
@@ -568,23 +606,25 @@ func (d *Direct) crossExclusive(ctx context.Context, t *table, rows []int, y []f
 		return all, nil
 	}
 	d.tuned = d.tuned[:before]
-	return logits, nil
+	return scores, nil
 }
 
-// cross tunes a kind that is not yet, and returns the scores of the logged actions by folds that it did not learn from.
-func (t *table) cross(ctx context.Context, of kind, p *tuning, rows []int) (_ *tuning, logits []float64, err error) {
+// cross tunes a kind that is not yet, and returns its scores by folds that it did not learn from.
+func (t *table) cross(ctx context.Context, of kind, p *tuning, rows []int) (_ *tuning, scores held, err error) {
 	if of.tune != nil && p == nil {
 		if p, err = of.tune(ctx, t, rows, nil); err != nil {
-			return nil, nil, err
+			return nil, held{}, err
 		}
 	}
 	if p != nil && p.heldOut != nil {
-		logits, p.heldOut = p.heldOut, nil
-		return p, logits, nil
+		scores, p.heldOut = *p.heldOut, nil
+		return p, scores, nil
 	}
-	logits = make([]float64, len(rows))
-	err = t.heldOut(ctx, of, p, rows, func(i int, scores []float64) { logits[i] = scores[t.action[rows[i]]] })
-	return p, logits, err
+	scores = held{make([]float64, len(rows)), make([]float64, len(rows))}
+	err = t.heldOut(ctx, of, p, rows, func(i int, s []float64) {
+		scores.logged[i], scores.mean[i] = s[t.action[rows[i]]], floats.Sum(s)/float64(len(s))
+	})
+	return p, scores, err
 }
 
 // heldOut gives the scores [K] of rows, by their places, of what a kind learned from the other folds.
@@ -629,7 +669,7 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 // mixture are weights of scores, at least 0, by a logistic regression of rewards on them that is shrunk towards their
 // mean. If leave is set, kinds that hardly lower the log-loss are left out, the dearest first, or if weakest is set the one
 // that lowers it least.
-func mixture(ctx context.Context, logits [][]float64, y []float64, leave, weakest bool) ([]float64, error) {
+func mixture(ctx context.Context, logits, beside [][]float64, y []float64, leave, weakest bool) ([]float64, error) {
 	in := logs.Every(len(logits))
 	for {
 		if len(in) == 1 {
@@ -637,7 +677,7 @@ func mixture(ctx context.Context, logits [][]float64, y []float64, leave, weakes
 			w[in[0]] = 1
 			return w, nil
 		}
-		w, loss, err := stack(ctx, logits, in, y)
+		w, loss, err := stack(ctx, logits, in, beside, y)
 		if err != nil {
 			return nil, err
 		}
@@ -649,7 +689,7 @@ func mixture(ctx context.Context, logits [][]float64, y []float64, leave, weakes
 		}
 		most := loss + needless
 		for at := len(in) - 1; at >= 0 && (out < 0 || weakest && most < loss+needless) && leave; at-- {
-			_, without, err := stack(ctx, logits, slices.Delete(slices.Clone(in), at, at+1), y)
+			_, without, err := stack(ctx, logits, slices.Delete(slices.Clone(in), at, at+1), beside, y)
 			if err != nil {
 				return nil, err
 			}
@@ -670,20 +710,28 @@ const unlikely = 5
 // needless is how much a kind lowers the log-loss of all rows, in nats, that is not worth its time.
 const needless = 3
 
-// stack are the weights of some of the scores, 0 of the others, and the log-loss with them.
-func stack(ctx context.Context, logits [][]float64, in []int, y []float64) (w []float64, loss float64, err error) {
-	m := len(in)
-	x := regress.Matrix{Width: m + 1, Data: make([]float64, 0, len(y)*(m+1))}
-	offset, penalties := make([]float64, len(y)), make([]float64, m+1)
+// leastShared is how much lower the log-loss must be, in nats, for what actions share to have weights of its own.
+const leastShared = 20
+
+// stack are the weights of some of the scores, 0 of the others, and the log-loss with them and with what is beside, of
+// weights of its own.
+func stack(ctx context.Context, logits [][]float64, in []int, beside [][]float64, y []float64) (w []float64,
+	loss float64, err error) {
+	m, all := len(in), logs.Pick(logits, in)
+	k := m + len(beside)
+	x := regress.Matrix{Width: k + 1, Data: make([]float64, 0, len(y)*(k+1))}
+	offset, penalties := make([]float64, len(y)), slices.Repeat([]float64{10}, k+1)
+	penalties[k] = 0
 	for i := range y {
-		for _, j := range in {
-			x.Data = append(x.Data, logits[j][i])
-			offset[i] += logits[j][i] / float64(m)
+		for _, z := range all {
+			x.Data = append(x.Data, z[i])
+			offset[i] += z[i] / float64(m)
+		}
+		for _, z := range beside {
+			x.Data = append(x.Data, z[i])
+			offset[i] += z[i] / float64(len(beside))
 		}
 		x.Data = append(x.Data, 1)
-	}
-	for j := range in {
-		penalties[j] = 10
 	}
 	theta, err := regress.Logistic(ctx, x, y, regress.Options{Offset: offset, Penalties: penalties})
 	if err != nil {
@@ -694,7 +742,7 @@ func stack(ctx context.Context, logits [][]float64, in []int, y []float64) (w []
 		w[of] = theta[j] + 1/float64(m)
 	}
 	for i, v := range y {
-		z := offset[i] + floats.Dot(theta, x.Data[i*(m+1):(i+1)*(m+1)])
+		z := offset[i] + floats.Dot(theta, x.Data[i*(k+1):(i+1)*(k+1)])
 		loss += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - v*z
 	}
 	return w, loss, nil

@@ -279,7 +279,7 @@ func TestMixture_GivesNoiseNoWeight(t *testing.T) {
 	for i, v := range good {
 		opposite[i] = -v
 	}
-	w, err := mixture(context.Background(), [][]float64{good, noise, good, opposite}, y, false, false)
+	w, err := mixture(context.Background(), [][]float64{good, noise, good, opposite}, nil, y, false, false)
 	if err != nil || w[1] > .1 || w[3] != 0 || math.Abs(w[0]-w[2]) > 1e-6 || math.Abs(w[0]+w[2]-1) > .15 {
 		t.Errorf("weights %v, %v", w, err)
 	}
@@ -409,7 +409,7 @@ func TestMixture_LeavesOutWhatIsNeedless(t *testing.T) {
 			}
 			logits[0], logits[1] = append(logits[0], one), append(logits[1], one+two/3)
 		}
-		w, err := mixture(context.Background(), logits, y, true, false)
+		w, err := mixture(context.Background(), logits, nil, y, true, false)
 		if err != nil || w[0] == 0 || (w[1] != 0) != useful {
 			t.Errorf("useful %v: weights %v, %v", useful, w, err)
 		}
@@ -441,11 +441,11 @@ func flattered(t *testing.T, log *logs.Log) (gain float64) {
 	t.Helper()
 	tab := (&Direct{}).table(log, allRows(log.Len()))
 	at := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == quadraticName })
-	_, logits, err := tab.cross(context.Background(), kinds()[at], nil, tab.all())
+	_, scores, err := tab.cross(context.Background(), kinds()[at], nil, tab.all())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, z := range logits {
+	for i, z := range scores.logged {
 		gain += math.Log1p(math.Exp(-math.Abs(z))) + max(z, 0) - tab.y[i]*z
 		gain += tab.y[i]*math.Log(.4) + (1-tab.y[i])*math.Log(.6)
 	}
@@ -661,6 +661,66 @@ func TestDirect_WeighsLargeTablesAgain(t *testing.T) {
 	}
 	if v := worth(t, s, 9, 2, reward); v < .56 {
 		t.Errorf("%s: it is worth %.3f, chance .5", d, v)
+	}
+}
+
+// What two numbers do to the rewards of all actions is told best by trees, what actions differ in by a regression. Policies
+// earn more by weights of the differences; models whose level matters (whole) keep weights of both.
+func TestDirect_WeighsWhatActionsShareApart(t *testing.T) {
+	const rows = 6000
+	reward := func(x []float64, a int) float64 {
+		z := -1.
+		for j, v := range x[:8] {
+			z += .4 * math.Cos(float64(3*a+2*j)) * v
+		}
+		if (x[0] > .3) != (x[1] > -.2) {
+			z += 2.5
+		}
+		return 1 / (1 + math.Exp(-z))
+	}
+	learned := func(whole bool, seed uint64) (*Direct, float64) {
+		d := &Direct{Threads: 2, whole: whole, may: func(name string) bool { return name == linearName || name == pooledName }}
+		s, err := d.Learn(t.Context(), tableLog(rows, 9, 4, seed, reward), allRows(rows))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d, worth(t, s, 9, 4, reward)
+	}
+	d, apart := learned(false, 1)
+	both, together := learned(true, 1)
+	if apart < together+.002 {
+		t.Errorf("%s is worth %.4f, %s with weights of both %.4f", d, apart, both, together)
+	}
+}
+
+// Without shared effects nothing is weighed apart.
+func TestApart(t *testing.T) {
+	const n = 4000
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, shared := range []float64{0, 2} {
+		regression, trees, y := held{}, held{}, make([]float64, n)
+		for i := range y {
+			mean, difference := shared*r.NormFloat64(), .3*r.NormFloat64()
+			if r.Float64() < 1/(1+math.Exp(-mean-difference)) {
+				y[i] = 1
+			}
+			regression.mean, regression.logged = append(regression.mean, 0), append(regression.logged, difference)
+			trees.mean, trees.logged = append(trees.mean, mean), append(trees.logged, mean+.6*r.NormFloat64())
+		}
+		scores := []held{regression, trees}
+		for _, may := range []bool{false, true} {
+			logits, beside, err := apart(t.Context(), scores, y, may)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := mixture(t.Context(), logits, beside, y, true, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := may && shared > 0; (beside != nil) != want || want != (shared > 0 && w[1] == 0) {
+				t.Errorf("shared effects of %v, apart if they may be: %v; weights %.2v, %d columns beside", shared, may, w, len(beside))
+			}
+		}
 	}
 }
 

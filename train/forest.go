@@ -61,8 +61,8 @@ func depth(ctx context.Context, t *table, rows []int, of *tuning) (*tuning, erro
 		if err != nil {
 			return nil, err
 		}
-		p.heldOut = z
-		_, loss, err := stack(ctx, [][]float64{logs.Pick(z, at)}, []int{0}, y)
+		p.heldOut = &z
+		_, loss, err := stack(ctx, [][]float64{z.at(at).logged}, []int{0}, nil, y)
 		if err != nil {
 			return nil, err
 		}

@@ -49,7 +49,7 @@ func alike(linear kind) kind {
 			}
 			var w []float64
 			var loss float64
-			if w, loss, err = stack(ctx, [][]float64{z}, []int{0}, y); loss < least {
+			if w, loss, err = stack(ctx, [][]float64{z}, []int{0}, nil, y); loss < least {
 				best, scale, least = p, s, loss
 				p.slope = max(w[0], leastSlope)
 			}

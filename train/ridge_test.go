@@ -88,12 +88,12 @@ func embeddings(t *testing.T, d, n int, more float64) {
 	// Folds must not know by their scales what they hold out.
 	loss := func(z, y float64) float64 { return math.Log1p(math.Exp(-math.Abs(z))) + max(z, 0) - y*z }
 	tab, of := (&Direct{}).table(log, allRows(n)), kinds()[0]
-	p, logits, err := tab.cross(t.Context(), of, nil, tab.all())
+	p, crossed, err := tab.cross(t.Context(), of, nil, tab.all())
 	if err != nil {
 		t.Fatal(err)
 	}
 	held, unseen := 0., 0.
-	for i, z := range logits {
+	for i, z := range crossed.logged {
 		held += loss(z, tab.y[i]) / float64(n)
 	}
 	layers, err := of.fit(t.Context(), tab, tab.all(), p) // of more rows than a fold has
