@@ -23,12 +23,12 @@ import (
 //
 // a mixture of several kinds of scores s_m, which [Learners] lists, and plays the action whose r̂ is the largest. Where
 // actions have features a row is x and z(a) together, of one score: s_m(x, z(a)), see [Jointly].
-// Folds choose the weights w_m by the log-loss of rows that taught no score. If what actions share is told much better by
-// other kinds than their differences, w_m are the weights of the differences. Actions that are numbers have curves,
-// cliffs and trees of all actions alone, which know what is next to what. Exclusive scores, of exactly one right action
-// in each context, are used where the rewards of all actions seem to sum to 1 and held-out rows speak for them. Where
-// every reward is what its action is worth, as a price, or the same nothing, σ is how often it is earned:
-// r̂ = low + (worth_a − low) σ.
+// Folds choose the weights w_m by the log-loss of rows that taught no score. Where other kinds tell much better
+// what actions share, w_m are the weights of what they differ in: r̂ ranks actions, its level is rough. Actions that
+// are numbers have curves, cliffs and trees of all actions alone, which know what is next to what. Exclusive scores,
+// of exactly one right action in each context, are used where the rewards of all actions seem to sum to 1 and
+// held-out rows speak for them. Where every reward is what its action is worth, as a price, or the same nothing, σ is
+// how often it is earned: r̂ = low + (worth_a − low) σ.
 //
 // What was chosen is kept: later rows of the same log are learned from without choosing again, until there are
 // twice as many.
@@ -667,8 +667,8 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 }
 
 // mixture are weights of scores, at least 0, by a logistic regression of rewards on them that is shrunk towards their
-// mean. If leave is set, kinds that hardly lower the log-loss are left out, the dearest first, or if weakest is set the one
-// that lowers it least.
+// mean. If leave is set, kinds that hardly lower the log-loss are left out, the dearest first, or if weakest is set
+// the one that lowers it least.
 func mixture(ctx context.Context, logits, beside [][]float64, y []float64, leave, weakest bool) ([]float64, error) {
 	in := logs.Every(len(logits))
 	for {

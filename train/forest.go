@@ -39,9 +39,9 @@ func trees(ctx context.Context, t *table, rows []int, p *tuning) ([]features.Lay
 // leastDeep is from how many rows deep trees are tried.
 const leastDeep = 1000
 
-// depth chooses deep trees if they lower the log-loss of held-out rows by more than [needless]. In large tables they may
-// raise it by as much: they gain more from rows, and folds learn from fewer than the policy will. Where actions have
-// features, trees are deep.
+// depth chooses deep trees if they lower the log-loss of held-out rows by more than [needless]. In large tables
+// they may raise it by as much: they gain more from rows, and folds learn from fewer than the policy will. Where
+// actions have features, trees are deep.
 func depth(ctx context.Context, t *table, rows []int, of *tuning) (*tuning, error) {
 	if of != nil {
 		return of, nil

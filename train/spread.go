@@ -316,8 +316,8 @@ func (t *comparison) spreading(rows []int) bool {
 	return !t.Largest && t.log.Numbers == nil && offersMany(t.log, rows)
 }
 
-// limited reports that a trial is needed even of one candidate: it says how many of the n rows are enough, or whether to
-// draw.
+// limited reports that a trial is needed even of one candidate: it says how many of the n rows are enough, or
+// whether to draw.
 func (t *comparison) limited(n int, tried []int) bool {
 	return t.Direct != nil && (n >= 8*t.Direct.sample() || t.spreading(tried))
 }
