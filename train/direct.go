@@ -667,8 +667,8 @@ func (t *table) heldOut(ctx context.Context, of kind, p *tuning, rows []int, giv
 }
 
 // mixture are weights of scores, at least 0, by a logistic regression of rewards on them that is shrunk towards their
-// mean. If leave is set, kinds that hardly lower the log-loss are left out, the dearest first, or if weakest is set
-// the one that lowers it least.
+// mean; what is beside has others. If leave is set, kinds that hardly lower the log-loss are left out, the dearest
+// first, or if weakest is set the one that lowers it least.
 func mixture(ctx context.Context, logits, beside [][]float64, y []float64, leave, weakest bool) ([]float64, error) {
 	in := logs.Every(len(logits))
 	for {
