@@ -117,8 +117,9 @@ func (l *learning) unseen() (open []int, err error) {
 // and the others make the guarantee tighter.
 const mostTeaching = 1 << 22
 
-// Of manyRows half are enough to learn from, but for wide tables.
-const manyRows = 50_000
+// Of more than manyRows half teach before the chunks. More than mostChunked are one chunk: half are enough to learn
+// from.
+const manyRows, mostChunked = 50_000, 200_000
 
 // settleSplit decides how the rows that no earlier policy saw are divided.
 func (l *learning) settleSplit(open []int, teaches bool) {
@@ -130,10 +131,11 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 		}
 	}
 	l.settleChunks(open)
+	few := o.Chunks > 1 && len(open) <= manyRows
 	switch {
-	case o.Share == 0 && teaches && o.Chunks > 1 && l.log.Numbers != nil:
+	case o.Share == 0 && teaches && few && l.log.Numbers != nil:
 		o.Share = 0.35 // curves of numbers need fewer rows
-	case o.Share == 0 && teaches && o.Chunks > 1:
+	case o.Share == 0 && teaches && few:
 		o.Share = 0.55
 	case o.Share == 0 && teaches && l.rulesAlone() && o.Distil == nil && len(o.Requirements) == 0:
 		// cuts need many rows, and are not learned in chunks; limits need more that certify
@@ -163,9 +165,9 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	}
 }
 
-// raiseShare raises the share of rows that teach before chunks certify, by up to .2, where effects are many for the
-// rows: what is learned then still gains from each row. It reads contexts of rows that teach in any case, so the
-// guarantee does not depend on it.
+// raiseShare raises the share of rows that teach before chunks certify, by up to .2, of manyRows .25, where effects are
+// many for the rows: what is learned then still gains from each row. It reads contexts of rows that teach in any case,
+// so the guarantee does not depend on it.
 func (l *learning) raiseShare(teach, open []int) error {
 	if l.log.Choices != nil {
 		return nil
@@ -174,8 +176,12 @@ func (l *learning) raiseShare(teach, open []int) error {
 	if err != nil {
 		return err
 	}
-	effects := float64(l.log.K()) * float64(e.Dim())
-	l.o.Share += 0.2 * min(1, effects/(0.25*float64(len(open))))
+	most, all := 0.2, 0.25
+	if len(open) > manyRows {
+		most, all = all, most
+	}
+	effects := float64(l.log.K()) * float64(e.Dim()) / float64(len(open))
+	l.o.Share += most * min(1, effects/all)
 	l.out.Training.Share = l.o.Share
 	return nil
 }
@@ -210,23 +216,16 @@ func (l *learning) settleChunks(open []int) {
 			}
 			n = len(seen)
 		}
-		names := len(l.log.Names())
-		if names > mostWide || l.log.Numbers != nil {
-			names = 0
-		}
-		o.Chunks = chunksOf(n, names*l.log.K())
+		o.Chunks = chunksOf(n, len(l.log.Names()))
 	}
 }
 
-// chunksOf is the number of chunks of n rows, or groups, with so many effects: one for each action and name in the
-// contexts.
-func chunksOf(n, effects int) int {
-	switch {
-	case n >= 50 && n <= manyRows,
-		n > manyRows && n <= 4*manyRows && 50*effects > n: // what is learned still gains from each row
-		return 6
+// chunksOf is the number of chunks of n rows, or groups, with so many names in the contexts.
+func chunksOf(n, names int) int {
+	if n < 50 || n > mostChunked || n > manyRows && names > mostWide { // those are slow to learn from
+		return 1
 	}
-	return 1
+	return 6
 }
 
 // columns are what some rows of the log are divided by. Rows that may depend on one

@@ -63,12 +63,11 @@ func TestSplit_KeepsGroupsAndTimesTogether(t *testing.T) {
 	}
 }
 
-// Half of many rows are enough to learn from, unless each still tells of effects that few others tell of.
-func TestChunksOf_ManyRowsNeedsManyEffects(t *testing.T) {
-	for _, c := range []struct{ n, effects, want int }{{49, 9, 1}, {50, 9, 6}, {50_000, 9, 6}, {50_001, 9, 1},
-		{50_001, 1_000, 1}, {50_001, 1_001, 6}, {200_000, 4_001, 6}, {200_001, 1 << 20, 1}} {
-		if got := chunksOf(c.n, c.effects); got != c.want {
-			t.Errorf("%d rows, %d effects: %d chunks, want %d", c.n, c.effects, got, c.want)
+func TestChunksOf(t *testing.T) {
+	for _, c := range []struct{ n, names, want int }{{49, 9, 1}, {50, 9, 6}, {50_000, 5_000, 6}, {50_001, 9, 6},
+		{50_001, 4_096, 6}, {50_001, 4_097, 1}, {200_000, 9, 6}, {200_001, 9, 1}} {
+		if got := chunksOf(c.n, c.names); got != c.want {
+			t.Errorf("%d rows, %d names: %d chunks, want %d", c.n, c.names, got, c.want)
 		}
 	}
 }
