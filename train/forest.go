@@ -157,8 +157,6 @@ func (t *table) boosting(rows []int) regress.BoostOptions {
 		Rate: .08, Rounds: 300, MinRows: 10, L2: 3, Bins: min(255, max(32, len(rows)/100, fewBins/t.columns()))}
 	if len(rows) < len(t.y) {
 		o.Folds = 1
-	} else if len(rows) < 20_000 {
-		o.Folds = 3
 	}
 	return o
 }

@@ -28,7 +28,7 @@ type BoostOptions struct {
 	Groups  [][]int32 // features that are the columns of one category: split by sets, if no row has several
 	Sure    int       // so many of the last groups are known to have effects: splits by them pay nothing
 	// Fold is the held-out part of each row, below Folds: rounds are chosen by cross-validation, and trees grown
-	// on all rows. Without it Folds (5 below 20,000 rows, else 1) parts are drawn. With one part a tenth
+	// on all rows. Without it Folds (3 below 20,000 rows, else 1) parts are drawn. With one part a tenth
 	// of the rows, or the rows of fold 1 where Fold is given, only say when to stop, and nothing is grown anew.
 	Fold    []uint8
 	Folds   int
@@ -239,7 +239,7 @@ func (t *task) learn(ctx context.Context, rows []int32) (Boosted, error) {
 	}
 	if t.o.Folds == 0 {
 		if t.o.Folds = 1; len(rows) < manyRows {
-			t.o.Folds = 5
+			t.o.Folds = 3
 		}
 	}
 	fold := t.folds(rows)
