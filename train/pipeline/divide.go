@@ -165,9 +165,9 @@ func (l *learning) settleSplit(open []int, teaches bool) {
 	}
 }
 
-// raiseShare raises the share of rows that teach before chunks certify, by up to .2, of manyRows .25, where effects are
-// many for the rows: what is learned then still gains from each row. It reads contexts of rows that teach in any case,
-// so the guarantee does not depend on it.
+// raiseShare raises the share of rows that teach before chunks certify, by up to .2, or of many rows .25, where effects
+// are many for the rows: what is learned then still gains from each row. It reads contexts of rows that teach in any
+// case, so the guarantee does not depend on it.
 func (l *learning) raiseShare(teach, open []int) error {
 	if l.log.Choices != nil {
 		return nil
@@ -176,12 +176,12 @@ func (l *learning) raiseShare(teach, open []int) error {
 	if err != nil {
 		return err
 	}
-	most, all := 0.2, 0.25
+	most, full := 0.2, 0.25 // the raise, and the effects for each row that have all of it
 	if len(open) > manyRows {
-		most, all = all, most
+		most, full = 0.25, 0.2
 	}
 	effects := float64(l.log.K()) * float64(e.Dim()) / float64(len(open))
-	l.o.Share += most * min(1, effects/all)
+	l.o.Share += most * min(1, effects/full)
 	l.out.Training.Share = l.o.Share
 	return nil
 }

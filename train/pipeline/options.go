@@ -43,14 +43,14 @@ type Options struct {
 
 	Split string // random, group or time; empty: group where the log has groups, else random
 	// Share is the part of the rows that teach alone. 0: before chunks 0.55 to 0.75, of actions that are numbers 0.35 to
-	// 0.55, more where there are more actions times features for the rows; 0.67 for rules; 0.1 with a prior of zero,
-	// where these rows teach the encoder alone; else 0.5.
+	// 0.55, of more than 50,000 rows 0.5 to 0.75, more where there are more actions times features for the rows; 0.67 for
+	// rules; 0.1 with a prior of zero, where these rows teach the encoder alone; else 0.5.
 	Share float64
 	// Chunks is the number of parts that the rows which certify are divided into, each of which certifies a
 	// policy that the parts before it taught, too, see train.LearnChunks. It needs rows that are alike. 0: 6,
-	// after the share that only teaches, for the recipe on logs of 50 to 50,000 units (groups, or rows that
-	// have none) which are not divided by time and do not drift, without PriorFile; also of up to 200,000 that have
-	// fewer than 50 for each action and name in the contexts; else 1.
+	// after the share that only teaches, for the recipe on logs of 50 to 200,000 units (groups, or rows that
+	// have none) which are not divided by time and do not drift, without PriorFile; of more than 50,000 only with at
+	// most 4,096 names in the contexts; else 1.
 	Chunks int
 	// Scaling of features; Kind empty: robust, or standard for actions with features, for which Unit is not used.
 	Scaling logs.Scaling
