@@ -711,16 +711,17 @@ const unlikely = 5
 const needless = 3
 
 // leastShared is how much lower the log-loss must be, in nats, for what actions share to have weights of its own.
-const leastShared = 20
+const leastShared = 10
 
 // stack are the weights of some of the scores, 0 of the others, and the log-loss with them and with what is beside, of
-// weights of its own.
+// weights of its own. It is divided by the dispersion: the less rewards vary the more they tell.
 func stack(ctx context.Context, logits [][]float64, in []int, beside [][]float64, y []float64) (w []float64,
 	loss float64, err error) {
 	m, all := len(in), logs.Pick(logits, in)
 	k := m + len(beside)
 	x := regress.Matrix{Width: k + 1, Data: make([]float64, 0, len(y)*(k+1))}
-	offset, penalties := make([]float64, len(y)), slices.Repeat([]float64{10}, k+1)
+	phi := regress.Dispersion(y, make([]int32, len(y)), 1)
+	offset, penalties := make([]float64, len(y)), slices.Repeat([]float64{10 * phi}, k+1)
 	penalties[k] = 0
 	for i := range y {
 		for _, z := range all {
@@ -743,7 +744,7 @@ func stack(ctx context.Context, logits [][]float64, in []int, beside [][]float64
 	}
 	for i, v := range y {
 		z := offset[i] + floats.Dot(theta, x.Data[i*(k+1):(i+1)*(k+1)])
-		loss += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - v*z
+		loss += (max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - v*z) / phi
 	}
 	return w, loss, nil
 }

@@ -393,25 +393,28 @@ func (w watched) Row64(i int, dst []float64) {
 	w.Contexts.Row64(i, dst)
 }
 
-// Of many rows a kind of scores that adds nothing is left out, and one that adds something is not.
+// Of many rows a kind of scores that adds nothing is left out, and one that adds something is not. Rewards of less noise
+// tell smaller effects.
 func TestMixture_LeavesOutWhatIsNeedless(t *testing.T) {
-	for _, useful := range []bool{false, true} {
+	for _, c := range []struct {
+		effect         float64
+		graded, useful bool
+	}{{0, false, false}, {.2, false, true}, {.03, false, false}, {.03, true, true}, {0, true, false}} {
 		r := rand.New(rand.NewPCG(5, 1))
 		logits, y := make([][]float64, 2), make([]float64, mostTuning)
 		for i := range y {
 			one, two := r.NormFloat64(), r.NormFloat64()
-			z := one
-			if useful {
-				z += .2 * two
-			}
-			if r.Float64() < 1/(1+math.Exp(-z)) {
+			p := 1 / (1 + math.Exp(-one-c.effect*two))
+			if c.graded {
+				y[i] = min(max(0, p+.1*r.NormFloat64()), 1)
+			} else if r.Float64() < p {
 				y[i] = 1
 			}
 			logits[0], logits[1] = append(logits[0], one), append(logits[1], one+two/3)
 		}
 		w, err := mixture(context.Background(), logits, nil, y, true, false)
-		if err != nil || w[0] == 0 || (w[1] != 0) != useful {
-			t.Errorf("useful %v: weights %v, %v", useful, w, err)
+		if err != nil || w[0] == 0 || (w[1] != 0) != c.useful {
+			t.Errorf("%+v: weights %v, %v", c, w, err)
 		}
 	}
 }

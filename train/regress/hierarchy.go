@@ -525,23 +525,26 @@ func (s Scales) precisions() (shared, own []float64) {
 	return shared, own
 }
 
-// dispersion is φ, at least leastDispersion.
-func (h *Hierarchy) dispersion(y []float64) float64 {
-	sum, count := make([]float64, h.Groups), make([]float64, h.Groups)
+func (h *Hierarchy) dispersion(y []float64) float64 { return Dispersion(y, h.Group, h.Groups) }
+
+// Dispersion is φ of rewards y in [0, 1] whose variance about the means m_g of their groups is φ m_g(1 − m_g). It is 1
+// of rewards that are 0 or 1, less of others, and at least .01.
+func Dispersion(y []float64, group []int32, groups int) float64 {
+	sum, count := make([]float64, groups), make([]float64, groups)
 	binary := true
-	for i, g := range h.Group {
+	for i, g := range group {
 		sum[g], count[g] = sum[g]+y[i], count[g]+1
 		binary = binary && (y[i] == 0 || y[i] == 1)
 	}
 	var squares, weight float64
-	for i, g := range h.Group {
+	for i, g := range group {
 		m := sum[g] / count[g]
 		squares, weight = squares+(y[i]-m)*(y[i]-m), weight+m*(1-m)
 	}
 	if binary {
 		return 1
 	}
-	return max(squares/weight, leastDispersion)
+	return min(max(squares/weight, leastDispersion), 1)
 }
 
 // curved are p_i(1 − p_i) of rows, and the rows of each group.
