@@ -32,7 +32,8 @@
 // for π₀ in q, so that this does not depend on what was drawn. −q_ia is r̂(x_i,a), taken
 // for .99 at most, where s = ℓ/π₀(a|x_i), of a fixed policy ℓπ(a|x_i)/π₀(a|x_i), is at most 1/2. Beyond, it
 // is max(r̂/(2s), 2r̂/(1 + s + √((1 + s)² − 4r̂s))): at the second E log(1 − ℓX) is largest if rewards are
-// 0 and 1 and r̂ is right, so that E_ℓ grows as it can. 1 − ℓX ≥ 1 − s(−q) ≥ .01 whatever the row.
+// 0 and 1 and r̂ is right, so that E_ℓ grows as it can. Where rewards vary less it is nearer to r̂, see
+// [RewardModel]. 1 − ℓX ≥ 1 − s(−q) ≥ .01 whatever the row.
 //
 // The gain D = R(π) − R(π₀) is bounded alike, by X_ia − c_i in place of X_ia and ℓ ≤ 1/2: the cost of
 // the logging policy on the same row is known. For a fixed policy, a model and Γ = 1 (below), rows where both
@@ -154,9 +155,12 @@ type RewardModel struct {
 	// goroutines call it.
 	Predict func(dst []float64, i int)
 	// Of is Predict of a model that reads π(·|x_i) of a fixed policy, too; nil: Predict.
-	Of     func(dst, pi []float64, i int)
-	Taught propensity.RowSet // rows that it was learned from, which may not certify
-	Fixed  bool              // the caller's word that no row that certifies taught it, or only rows after it
+	Of func(dst, pi []float64, i int)
+	// Dispersion is φ of rewards whose variance about r̂ is φ r̂(1 − r̂). The smaller it is the more of r̂ a bound uses.
+	// No row that certifies may choose it. 0: 1, that of rewards that are 0 or 1.
+	Dispersion float64
+	Taught     propensity.RowSet // rows that it was learned from, which may not certify
+	Fixed      bool              // the caller's word that no row that certifies taught it, or only rows after it
 }
 
 // predict is Of, or Predict, of row i; pi is nil of a posterior.

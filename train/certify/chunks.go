@@ -32,7 +32,8 @@ type Chunk struct {
 // clusters that are identically distributed, which Fixed does not: under drift the rows of chunk k
 // say nothing of π_k at other times.
 //
-// Of the options, Models are those of the chunks. Errors: those of Fixed; clusters that are parted between chunks.
+// Of the options, Models are those of the chunks, with the dispersions of the first. Errors: those of Fixed; clusters
+// that are parted between chunks.
 func Chunks(chunks []Chunk, log Log, o Options) (Bounds, []float64, error) {
 	s, weights, err := chunked(chunks, log, o)
 	if err != nil {
@@ -72,7 +73,7 @@ func chunked(chunks []Chunk, log Log, o Options) (*sums, []float64, error) {
 	}
 	o.Models = nil
 	for j, m := range chunks[0].Models {
-		o.Models = append(o.Models, &RewardModel{Name: m.Name,
+		o.Models = append(o.Models, &RewardModel{Name: m.Name, Dispersion: m.Dispersion,
 			Of: func(dst, pi []float64, i int) { chunks[of[i]].Models[j].predict(dst, pi, i) }})
 	}
 	s, err := fixed(func(dst []float64, i int) error { return chunks[of[i]].Policy(dst, i) }, nil, log, rows, o)

@@ -138,6 +138,11 @@ func TestChunks_WeighClusters(t *testing.T) {
 		if err != nil || one.Reward() != fixed.Reward() || one.GainAtLeast() != fixed.GainAtLeast() || one.Chunks != 0 {
 			t.Errorf("one chunk: %v, %v and %v", err, one, fixed)
 		}
+		at := func(r float64) func([]float64) float64 { return func([]float64) float64 { return r } }
+		e, err := certify.ChunksAt([]certify.Chunk{chunk(rows...)}, l, certify.Options{}, at(-.5), at(-.1))
+		if want, _ := certify.FixedAt(play(l, pi), l, rows, certify.Options{Models: models(l)}, -.5, -.1); err != nil || e != want {
+			t.Errorf("one chunk: %v, e-values %v, of a fixed policy %v", err, e, want)
+		}
 		short := chunk(4)
 		short.Models = nil
 		for want, chunks := range map[string][]certify.Chunk{

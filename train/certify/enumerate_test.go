@@ -87,10 +87,10 @@ func play(l *logs.Log, pi [][]float64) func(dst []float64, i int) error {
 
 // models are rough and wrong in different ways.
 func models(l *logs.Log) []*certify.RewardModel {
+	sure := certify.Linear("logistic", []float64{1, -2, -1, 3, 0, .5}[:2*l.K()], l, certify.LogisticLink)
+	sure.Dispersion = .1
 	return []*certify.RewardModel{
-		certify.Linear("softmax", []float64{2, 0, 1, 1, .3, -1}[:2*l.K()], l, certify.SoftmaxLink),
-		certify.Linear("logistic", []float64{1, -2, -1, 3, 0, .5}[:2*l.K()], l, certify.LogisticLink),
-	}
+		certify.Linear("softmax", []float64{2, 0, 1, 1, .3, -1}[:2*l.K()], l, certify.SoftmaxLink), sure}
 }
 
 // Whatever the kinds and groups, the e-value of a fixed policy has the mean 1 exactly, at
@@ -219,15 +219,15 @@ func around(k int, best [2]int, scale float64) propensity.Posterior {
 	return propensity.Posterior{Actions: k, Dim: 2, Mu: mean, Sigma: scale, Prior: propensity.Prior{Mean: mean, Scale: scale}}
 }
 
-// shrunk is the r̂' ≤ r̂ of s > 1/2, by its definition: Y = 1 − s r̂' with r̂/(Y + s) + (1 − r̂)/Y = 1.
-func shrunk(r, s float64) float64 {
+// shrunk is the r̂' ≤ r̂ of s > 1/2, by its definition: Y = 1 − s r̂' with φ(r̂/(Y + s) + (1 − r̂)/Y) + (1 − φ)/(Y + s r̂) = 1.
+func shrunk(r, s, phi float64) float64 {
 	if s <= .5 {
 		return r
 	}
-	low, high := 0., min(r, 1/s)
+	low, high := 0., min(r, .99/s)
 	for range 60 {
 		mid := (low + high) / 2
-		if y := 1 - s*mid; r/(y+s)+(1-r)/y < 1 {
+		if y := 1 - s*mid; phi*(r/(y+s)+(1-r)/y)+(1-phi)/(y+s*r) < 1 {
 			low = mid
 		} else {
 			high = mid
@@ -274,12 +274,16 @@ func TestPosterior_IsThePlainFormula(t *testing.T) {
 							scores[a] = q.Mu[2*a]*x[0] + q.Mu[2*a+1]*x[1]
 						}
 						fam.At(pi, scores, q.Sigma, nil)
+						phi := 1.
 						if kind > 0 {
 							o.Models[kind-1].Predict(r, i)
 						}
+						if kind == 2 {
+							phi = o.Models[1].Dispersion
+						}
 						for a := range 3 {
 							p0 := l.Propensities[3*i+a]
-							v := -shrunk(r[a], ell/p0)
+							v := -shrunk(r[a], ell/p0, phi)
 							if a == int(l.Action[i]) {
 								v += (l.Cost[i] - v) / p0
 							}
@@ -493,7 +497,12 @@ func TestFixed_RefusesWhatItCannotBound(t *testing.T) {
 	pi := play(l, [][]float64{{1, 0}, {0, 1}})
 	all := []int{0, 1}
 	for want, f := range map[string]func() error{
-		"is given twice":              func() error { _, err := certify.Fixed(pi, nil, l, []int{0, 0}, certify.Options{}); return err },
+		"is given twice": func() error { _, err := certify.Fixed(pi, nil, l, []int{0, 0}, certify.Options{}); return err },
+		"the dispersion NaN": func() error {
+			m := &certify.RewardModel{Name: "unsure", Dispersion: math.NaN(), Predict: func([]float64, int) {}}
+			_, err := certify.Fixed(pi, nil, l, all, certify.Options{Models: []*certify.RewardModel{m}})
+			return err
+		},
 		"there is no row 2":           func() error { _, err := certify.Fixed(pi, nil, l, []int{2}, certify.Options{}); return err },
 		"no rows are left":            func() error { _, err := certify.Fixed(pi, nil, l, nil, certify.Options{}); return err },
 		"delta 1 is outside":          func() error { _, err := certify.Fixed(pi, nil, l, all, certify.Options{Delta: 1}); return err },

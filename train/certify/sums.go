@@ -192,6 +192,7 @@ type costEstimate struct {
 	action int       // its place among them
 	cost   float64
 	model  []float64 // r̂(x, ·); nil: ls
+	phi    float64   // its dispersion
 	pi     []float64 // π(·|x) of a fixed policy; nil: 1 for all, of a posterior's
 	gamma  float64
 	clip   float64 // the factor of ℓ where weights are clipped: Γ
@@ -207,7 +208,7 @@ func (e *costEstimate) q(b int, l float64) float64 {
 	if e.pi != nil {
 		s *= e.pi[b]
 	}
-	return -shrink(e.model[b], s)
+	return -shrink(e.model[b], s, e.phi)
 }
 
 // surest is the largest r̂ that a bound relies on: 1 − ℓX ≥ 1 − surest, so that no single row
@@ -218,8 +219,11 @@ const surest = 0.99
 // would cost too much where it is wrong: it is the r̂' that makes E log(1 − ℓX) largest at a reward of
 // 1 with probability r̂, else 0, were the rest of X 0: with Y = 1 − s r̂' where the action was played
 // for nothing, r̂/(Y + s) + (1 − r̂)/Y = 1; but no less than r̂/(2s), at which Y ≥ 1/2. As s → ∞ it is
-// r̂/s. Infinite s, and 0/0, give 0.
-func shrink(r, s float64) float64 {
+// r̂/s. Infinite s, and 0/0, give 0. With a dispersion φ < 1 the reward is taken for r̂ with probability 1 − φ, else for 0 or
+// 1 as above:
+//
+//	φ(r̂/(Y + s) + (1 − r̂)/Y) + (1 − φ)/(Y + s r̂) = 1,   Y ≥ .01
+func shrink(r, s, phi float64) float64 {
 	r = min(r, surest)
 	switch {
 	case s <= 0.5:
@@ -227,7 +231,19 @@ func shrink(r, s float64) float64 {
 	case !(s < 1e100):
 		return 0
 	}
-	return max(r/(2*s), 2*r/(1+s+math.Sqrt((1+s)*(1+s)-4*r*s)))
+	if phi == 1 {
+		return max(r/(2*s), 2*r/(1+s+math.Sqrt((1+s)*(1+s)-4*r*s)))
+	}
+	y := max(1-surest, phi*(1-r)) // below the solution, or the least there may be: Newton's steps rise to it
+	for range 20 {
+		one, none, mean := 1/(y+s), 1/y, 1/(y+s*r)
+		above := phi*(r*one+(1-r)*none) + (1-phi)*mean - 1
+		if above < 1e-12 {
+			break
+		}
+		y += above / (phi*(r*one*one+(1-r)*none*none) + (1-phi)*mean*mean)
+	}
+	return min(r, max(r/(2*s), (1-y)/s))
 }
 
 // correction is (c − q)/π₀ of the logged action, at the propensity where it is largest.
@@ -254,7 +270,7 @@ func (e *costEstimate) paired(l float64) float64 {
 	var m, s, g float64
 	for b, p0 := range e.pi0 {
 		at := l * (e.pi[b]/p0 - e.logged)
-		r := shrink(e.model[b], at)
+		r := shrink(e.model[b], at, e.phi)
 		if m += l * (e.pi[b] - e.logged*p0) * r; b == e.action {
 			s, g = at, r
 		}
@@ -318,7 +334,11 @@ func (s *sums) row(r int, m *RewardModel, pi, scratch []float64) (costEstimate, 
 	}
 	if m != nil && !s.o.LoggedOnly(s.log) { // else the row's X is that of ls, which is one of dr with r̂ = 0
 		scratch = scratch[:len(e.pi0)]
-		e.model = scratch
+		if e.model, e.phi = scratch, m.Dispersion; e.phi == 0 {
+			e.phi = 1
+		} else if !(e.phi > 0 && e.phi <= 1) {
+			return e, fmt.Errorf("certify: the model %s has the dispersion %v, want one in [0, 1]", m.Name, e.phi)
+		}
 		m.predict(scratch, pi, r)
 		for a, v := range scratch {
 			if !(v >= 0 && v <= 1) {
