@@ -18,6 +18,7 @@ import (
 	"opl/train/certify"
 	"opl/train/logs"
 	"opl/train/provenance"
+	"opl/train/regress"
 )
 
 // Recipe is how a policy with the best guarantee is learned from a log: one part of the
@@ -109,6 +110,20 @@ type ChunkPolicy struct {
 type RewardModel struct {
 	Kind  string    // softmax or logistic
 	Theta []float64 // θ [K×m]
+	// Dispersion is φ of the rewards that taught, about their mean, see [regress.Dispersion]. 0: 1.
+	Dispersion float64
+}
+
+// dispersion is that of the rewards of some rows about their mean; 0: 1, which files need not say.
+func dispersion(log *logs.Log, rows []int) float64 {
+	y := make([]float64, len(rows))
+	for at, i := range rows {
+		y[at] = -log.Cost[i]
+	}
+	if phi := regress.Dispersion(y, make([]int32, len(y)), 1); phi < 1 {
+		return phi
+	}
+	return 0
 }
 
 // on is the model for bounds on rows of a log.
@@ -118,7 +133,7 @@ func (m RewardModel) on(log *logs.Log, taught propensity.RowSet) *certify.Reward
 		link = certify.LogisticLink
 	}
 	r := certify.Linear(m.Kind, m.Theta, log, link)
-	r.Taught = taught
+	r.Taught, r.Dispersion = taught, m.Dispersion
 	return r
 }
 
@@ -556,13 +571,14 @@ func (t *comparison) view(in *Representation, rows []int) (*logs.Log, error) {
 // chance.
 func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, error) {
 	o, all := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}, t.all
+	phi := dispersion(t.log, rows)
 	for i, of := range all {
 		if of.model != "" {
 			on, err := t.view(learned[i][0].In, rows)
 			if err != nil {
 				return 0, err
 			}
-			o.Models = append(o.Models, RewardModel{of.model, learned[i][0].Theta}.on(on, propensity.RowSet{}))
+			o.Models = append(o.Models, RewardModel{of.model, learned[i][0].Theta, phi}.on(on, propensity.RowSet{}))
 		}
 	}
 	s := learned[at]
@@ -726,11 +742,12 @@ func play(policy policies.Policy, components []Component,
 // policy, linear in its features. A policy that was learned as one is that one.
 func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Component,
 	by candidate) ([]RewardModel, error) {
+	phi := dispersion(log, rows)
 	switch {
 	case log.Choices != nil && log.LoggedOnly(): // no bound can use them
 		return nil, nil
 	case r.Direct != nil && by.model == logisticModel, s.In.Joint(): // scores of pairs are logits of rewards
-		return []RewardModel{{logisticModel, s.Theta}}, nil
+		return []RewardModel{{logisticModel, s.Theta, phi}}, nil
 	}
 	softmax, values := s.Theta, s.Theta
 	log, err := s.In.View(log, rows, c.Threads)
@@ -753,9 +770,9 @@ func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config,
 		}
 	}
 	if r.Direct != nil { // chunks have as many models each
-		return []RewardModel{{logisticModel, values}}, nil
+		return []RewardModel{{logisticModel, values, phi}}, nil
 	}
-	return []RewardModel{{softmaxModel, softmax}, {logisticModel, values}}, nil
+	return []RewardModel{{softmaxModel, softmax, phi}, {logisticModel, values, phi}}, nil
 }
 
 // logisticModels is [Logistic], or of actions with features one model for all of them, W by Adam, at c's learning rate

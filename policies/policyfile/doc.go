@@ -12,8 +12,8 @@
 //	format       "opl policy"
 //	version      3; 4 where a layer has an image or actions have features; 5 where a layer is of trees, pieces,
 //	             products or branches; 6 where actions are numbers; 7 where scores are joint or a layer clips;
-//	             files of version 2, whose layers have no activation but relu, and of version 1, of one
-//	             component, are read
+//	             8 where a reward model has a dispersion; files of version 2, whose layers have no
+//	             activation but relu, and of version 1, of one component, are read
 //	digest       64 hexadecimal digits, 0 to f: replace them in the bytes of the file by 64
 //	             zeros, and they are the SHA-256 of the whole. It is the name of the
 //	             policy in answers and logs, "policy_hash"
@@ -59,7 +59,8 @@
 //	               a chunk's, w is their share, and those before are among taught
 //	reward_models  of doubly robust bounds, optional: kind "softmax" or "logistic", weights as those of the component,
 //	             without which they are the prior's mean, and the component (from 0, which need not
-//	             be said) whose features they are of, and whose rows taught them
+//	             be said) whose features they are of, and whose rows taught them; dispersion φ of rewards
+//	             whose variance is φ r̂(1 − r̂), 1 if it is not said
 //	history      where the policy comes from:
 //	  known        true: every row that had a part in it is recorded
 //	  data_hash    of the log that it was learned from; empty: not known

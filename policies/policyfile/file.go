@@ -22,7 +22,7 @@ import (
 // the oldest version that can hold it ([File.needs]), which older readers know.
 const (
 	Format  = "opl policy"
-	Version = 7
+	Version = 8
 )
 
 // The kinds of policies that a component can be of.
@@ -127,6 +127,8 @@ type RewardModel struct {
 	// softmax: r̂(x, ·) = softmax(φ(x)ᵀθ); logistic: 1/(1 + exp(−φ(x)ᵀθ_a))
 	Kind    string `json:"kind"`
 	Weights Matrix `json:"weights,omitempty"` // θ [K][d]; none: the prior's mean
+	// Dispersion is φ of rewards whose variance is φ r̂(1 − r̂); 0: 1
+	Dispersion float64 `json:"dispersion,omitempty"`
 }
 
 // History says where a policy comes from.
@@ -300,6 +302,8 @@ func parse(b []byte) (f *File, digest string, err error) {
 // nothing.
 func (f *File) needs() (version int, what string) {
 	switch {
+	case slices.ContainsFunc(f.RewardModels, func(m RewardModel) bool { return m.Dispersion != 0 }):
+		return 8, "dispersions of reward models"
 	case slices.ContainsFunc(f.Components, func(c Component) bool { return c.Joint }),
 		f.has(func(l *features.Layer) bool { return l.Clip != nil }):
 		return 7, "scores of contexts and actions together, or a layer clip"
@@ -439,6 +443,9 @@ func (f *File) check() error {
 	for _, m := range f.RewardModels {
 		if m.Kind != Softmax && m.Kind != Logistic {
 			return fmt.Errorf("policy file: a reward model of kind %q, want %s or %s", m.Kind, Softmax, Logistic)
+		}
+		if !(m.Dispersion >= 0 && m.Dispersion <= 1) {
+			return fmt.Errorf("policy file: a reward model of the dispersion %v, want one in [0, 1]", m.Dispersion)
 		}
 		if m.Component < 0 || m.Component >= len(f.Components) {
 			return fmt.Errorf("policy file: a reward model of component %d of %d, from 0", m.Component,

@@ -103,8 +103,8 @@ def _parse(data):
     if not isinstance(h, dict) or h.get("format") != "opl policy":
         raise Error('no policy file: its format is not "opl policy"')
     version = h.get("version")
-    if type(version) is not int or not 1 <= version <= 7:
-        raise Error("the policy file has version %s, and versions 1 to 7 can be read" % _shown(version))
+    if type(version) is not int or not 1 <= version <= 8:
+        raise Error("the policy file has version %s, and versions 1 to 8 can be read" % _shown(version))
     digest = h.get("digest")
     if not isinstance(digest, str) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise Error("policy file: the digest %s is not 64 hexadecimal digits" % _shown(digest))

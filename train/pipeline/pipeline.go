@@ -724,7 +724,7 @@ func (l *learning) makeFile() (err error) {
 		q := p.Posterior
 		for _, m := range p.Models {
 			f.RewardModels = append(f.RewardModels, policyfile.RewardModel{Component: len(f.Components) +
-				len(p.Components) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions)})
+				len(p.Components) - 1, Kind: m.Kind, Weights: matrix(m.Theta, q.Actions), Dispersion: m.Dispersion})
 		}
 		for _, s := range p.Components {
 			rows, kind := q.Actions, t.Policy

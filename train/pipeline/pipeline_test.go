@@ -606,16 +606,29 @@ func TestFile_HoldsJSONThatReadsBack(t *testing.T) {
 	}
 }
 
-// The bounds of a policy by models of the reward of a table use these models.
+// The bounds of a policy by models of the reward of a table use these models, and how little rewards vary.
 func TestLearn_BoundsByTheModelsThatItPlays(t *testing.T) {
-	l := mustLearn(t, world{seed: 1, ids: true}.log(t, 1500), pipeline.Options{Seed: 1, Settings: settings(1), Floor: .05,
-		Learners: []string{"linear", "trees"}})
-	if len(l.File.RewardModels) == 0 || !strings.HasPrefix(l.Training.Learner, "direct") {
-		t.Fatalf("%d models of %s", len(l.File.RewardModels), l.Training.Learner)
-	}
-	for _, m := range l.File.RewardModels {
-		if m.Kind != policyfile.Logistic || !reflect.DeepEqual(m.Weights, l.File.Components[m.Component].Weights) {
-			t.Errorf("component %d: a %s model of other weights", m.Component, m.Kind)
+	for _, varies := range []float64{1, .4} {
+		log := world{seed: 1, ids: true, full: true}.log(t, 600)
+		log.Cost = slices.Clone(log.Cost)
+		for i, c := range log.Cost { // 0 or 1; .3 or .7
+			log.Cost[i] = -.5 + varies*(c+.5)
+		}
+		l := mustLearn(t, log, pipeline.Options{Seed: 1, Settings: settings(1), Floor: .05,
+			Learners: []string{"linear", "trees"}})
+		if len(l.File.RewardModels) == 0 || !strings.HasPrefix(l.Training.Learner, "direct") {
+			t.Fatalf("%d models of %s", len(l.File.RewardModels), l.Training.Learner)
+		}
+		for _, m := range l.File.RewardModels {
+			if m.Kind != policyfile.Logistic || !reflect.DeepEqual(m.Weights, l.File.Components[m.Component].Weights) {
+				t.Errorf("component %d: a %s model of other weights", m.Component, m.Kind)
+			}
+			if m.Dispersion < 0 || varies == 1 && m.Dispersion != 0 || varies < 1 && math.Abs(m.Dispersion-.16) > .02 {
+				t.Errorf("component %d: a dispersion of %v where rewards are %v apart", m.Component, m.Dispersion, varies)
+			}
+		}
+		if again := mustCertify(t, policy(t, l), log, options{}); math.Abs(again.Guaranteed-l.Certificate.Guaranteed()) > 1e-9 {
+			t.Errorf("the file is guaranteed %v, the policy was %v", again.Guaranteed, l.Certificate.Guaranteed())
 		}
 	}
 }

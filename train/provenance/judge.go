@@ -642,7 +642,9 @@ func models(f *policyfile.File, component int, log *logs.Log) (all []*certify.Re
 		if m.Kind == policyfile.Logistic {
 			link = certify.LogisticLink
 		}
-		all = append(all, certify.Linear(m.Kind, theta, log, link))
+		of := certify.Linear(m.Kind, theta, log, link)
+		of.Dispersion = m.Dispersion
+		all = append(all, of)
 	}
 	return all, nil
 }
