@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -103,4 +104,35 @@ func learnNumbers(ctx context.Context, log *logs.Log, seed uint64) (worlds.Learn
 	}}
 	l.Guaranteed, l.Gain = got.Certificate.Guaranteed(), got.Certificate.Statement().GainAtLeast()
 	return l, nil
+}
+
+// What windows are chosen by is about what is guaranteed of them then, less far below the estimate of rewards that vary
+// little.
+func TestNumbers_WindowsSayWhatIsGuaranteed(t *testing.T) {
+	w, o := worlds.OfNumbers()[1], numbersOptions(1)
+	o.Bins = []int{4, 16}
+	decisions, _ := w.Draw(4000, 1, 1)
+	gap := math.Inf(1)
+	for _, scale := range []float64{1, .2} {
+		log, err := w.Collect(decisions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Cost = slices.Clone(log.Cost)
+		for i, c := range log.Cost {
+			log.Cost[i] = -.5 + scale*(c+.5)
+		}
+		got, err := pipeline.Learn(t.Context(), library.Standard(), log, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(got.Training.Divisions, func(d pipeline.Division) bool { return d.Bins*got.File.Numbers.Window == 16 })
+		d, least := got.Training.Divisions[i], got.Certificate.Guaranteed()
+		if math.Abs(d.Least-least) > .04 || d.Value-d.Least > gap/2 {
+			t.Errorf("rewards times %v: %+v, guaranteed %v, the gap before %v", scale, d, least, gap)
+		}
+		if gap = d.Value - d.Least; gap <= 0 {
+			t.Errorf("rewards times %v: %+v", scale, d)
+		}
+	}
 }

@@ -35,8 +35,8 @@ type Training struct {
 	Snapshots []string `json:"snapshots,omitempty"`
 	// Formula that rewards were computed by, if they were.
 	Formula *logs.Formula `json:"formula,omitempty"`
-	// Divisions of a range of numbers that there was a choice among: that of the largest value less 0.4 of its error is
-	// taken.
+	// Divisions of a range of numbers that there was a choice among: that of the largest value less a quarter of what of
+	// it cannot be guaranteed is taken.
 	Divisions []Division `json:"divisions,omitempty"`
 	// Limits that other outcomes had to keep.
 	Limits []provenance.Limit `json:"limits,omitempty"`

@@ -97,7 +97,8 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 	}
 	var of []string
 	for _, d := range t.Divisions {
-		of = append(of, fmt.Sprintf("%d: %s", d.Bins, around(plain, d.Value, d.Error)))
+		of = append(of, fmt.Sprintf("%d: %s, at least %s", d.Bins, around(plain, d.Value, d.Error),
+			decimal(plain, logs.Places(d.Error), d.Least)))
 	}
 	if of != nil {
 		facts = append(facts, fact("bins", "%d of %d at a time, by rows that teach: %s", max(1, f.Numbers.Window),
@@ -246,15 +247,15 @@ func TrainingPage(l *pipeline.Learned, e *explain.Explanation) html.Page {
 
 // binsFigure draws what is promised against the number of windows that a range of numbers has room for.
 func binsFigure(t pipeline.Training) html.Figure {
-	c := figure.Curve{Name: "estimate, with its error", Style: figure.Category(0), Kind: figure.Barred}
+	c := figure.Curve{Name: "estimate, down to what could be guaranteed", Style: figure.Category(0), Kind: figure.Barred}
 	p := &figure.Panel{X: "bins", Y: "reward", LogX: true}
 	for _, d := range t.Divisions {
-		c.Add(float64(d.Bins), d.Value, d.Value-d.Error, d.Value+d.Error, "")
+		c.Add(float64(d.Bins), d.Value, d.Least, d.Value, "")
 		p.At = append(p.At, float64(d.Bins))
 	}
 	p.Curves = []figure.Curve{c}
-	return html.Figure{Caption: "The reward of the best policy of each number of bins, by rows that teach, and its " +
-		"standard error on as many rows as certify. The largest reward less 0.4 of its error is taken.",
+	return html.Figure{Caption: "The reward of the best policy of each number of bins, by rows that teach, and " +
+		"about what as many rows as certify could guarantee. The largest reward less a quarter of the way there is taken.",
 		Figure: figure.Figure{Name: "bins", Panels: [][]*figure.Panel{{p}},
 			Legends: []figure.Legend{{Entries: []figure.Entry{{Label: c.Name, Style: c.Style}}}}}}
 }
