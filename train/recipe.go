@@ -114,8 +114,8 @@ type RewardModel struct {
 	Dispersion float64
 }
 
-// dispersion is that of the rewards of some rows about their mean; 0: 1, which files need not say.
-func dispersion(log *logs.Log, rows []int) float64 {
+// Dispersion is that of the rewards of some rows about their mean; 0: 1, which files need not say.
+func Dispersion(log *logs.Log, rows []int) float64 {
 	y := make([]float64, len(rows))
 	for at, i := range rows {
 		y[at] = -log.Cost[i]
@@ -571,7 +571,7 @@ func (t *comparison) view(in *Representation, rows []int) (*logs.Log, error) {
 // chance.
 func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, error) {
 	o, all := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}, t.all
-	phi := dispersion(t.log, rows)
+	phi := Dispersion(t.log, rows)
 	for i, of := range all {
 		if of.model != "" {
 			on, err := t.view(learned[i][0].In, rows)
@@ -742,7 +742,7 @@ func play(policy policies.Policy, components []Component,
 // policy, linear in its features. A policy that was learned as one is that one.
 func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Component,
 	by candidate) ([]RewardModel, error) {
-	phi := dispersion(log, rows)
+	phi := Dispersion(log, rows)
 	switch {
 	case log.Choices != nil && log.LoggedOnly(): // no bound can use them
 		return nil, nil

@@ -97,7 +97,7 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 	}
 	var of []string
 	for _, d := range t.Divisions {
-		of = append(of, fmt.Sprintf("%d: %s, at least %s", d.Bins, around(plain, d.Value, d.Error),
+		of = append(of, fmt.Sprintf("%d: %s, of which about %s can be guaranteed", d.Bins, around(plain, d.Value, d.Error),
 			decimal(plain, logs.Places(d.Error), d.Least)))
 	}
 	if of != nil {
