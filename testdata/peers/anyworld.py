@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
 
 import beside
 import peers
@@ -26,7 +27,8 @@ KINDS = ["normal", "lognormal", "uniform", "t", "count", "year", "mixture", "bin
 class World:
     """A structure, drawn from a generator."""
 
-    def __init__(self, g):
+    def __init__(self, g, rate=None):
+        self.rate, self.shift = rate, None
         self.k = int(g.choice([2, 3, 4, 5, 6, 8, 12], p=[.15, .2, .2, .15, .15, .1, .05]))
         self.numbers, categories = int(g.integers(0, 13)), int(g.integers(0, 5))
         if self.numbers + categories == 0:
@@ -44,7 +46,7 @@ class World:
         self.temperature = g.choice([0, 0, .5, 1, 2])
         self.greedy = g.choice([0, 0, 1])  # actions of high rewards are logged more often
         self.uniform = g.choice([.1, .2, .4])
-        self.graded = g.random() < .2  # rewards between 0 and 1
+        self.graded = g.random() < .2 and rate is None  # rewards between 0 and 1
 
     def effect(self, g):
         n, cards = self.numbers, self.cards
@@ -128,6 +130,10 @@ class World:
         logit = np.tile(self.bias, (rows, 1))
         for _, value in self.effects:
             logit = logit + value(s, codes)
+        if self.rate:
+            logit = .7 * logit.clip(-12, 12)
+            self.shift = self.shift or brentq(lambda v: worlds.logistic(logit + v).mean() - self.rate, -30, 30)
+            logit = logit + self.shift
         return pd.DataFrame(columns), worlds.logistic(logit)
 
     @staticmethod
@@ -162,10 +168,10 @@ def visitors(r, x, mean, visits, own):
     return x.iloc[who].reset_index(drop=True), worlds.logistic(np.log(mean / (1 - mean)) + effects)[who], who
 
 
-def draw(seed, rows, visits=0, own=0, contexts=20000):
+def draw(seed, rows, visits=0, own=0, contexts=20000, rate=None):
     """Draws a world and its log, and contexts with mean rewards to evaluate policies on."""
     g = np.random.default_rng([seed, 4242])
-    world = World(g)
+    world = World(g, rate)
     r = np.random.default_rng([seed, rows, 1])
     x, mean = world.sample(r, rows)
     if visits:
@@ -207,13 +213,14 @@ def main():
     parser.add_argument("--peers", type=beside.methods, default="logistic,boosted,quadratic,dr-ridge")
     parser.add_argument("--visits", type=float, default=0, help="of a visitor on average, who is a group; 0: rows are apart")
     parser.add_argument("--own", type=float, default=1, help="standard deviation of visitors' own effects on logits")
+    parser.add_argument("--rate", type=float, help="mean reward of actions played evenly, of 0 and 1; effects are .7 as large")
     parser.add_argument("--flags", default="", help="of opl train")
     args = parser.parse_args()
     print(beside.line(["", "world", "logging", "opl", *args.peers, "best", "opl − best peer", "of best − logging"]))
     print("|---:|---|" + "---:|" * (5 + len(args.peers)), flush=True)
     counts = {"ahead": 0, "within": 0, "beyond": 0}
     for seed in args.worlds:
-        world, drawn = draw(seed, args.rows, args.visits, args.own)
+        world, drawn = draw(seed, args.rows, args.visits, args.own, rate=args.rate)
         mean = drawn.mean
         policy = beside.train(args.opl, drawn.log, args.flags.split(), f"world {seed}")
         opl = beside.policy_reward(policy, drawn.contexts, mean) if policy else drawn.logging
