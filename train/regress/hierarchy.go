@@ -135,7 +135,7 @@ func (h *Hierarchy) Again(ctx context.Context, y []float64, from Scales, rounds 
 		return Scales{}, fmt.Errorf("regress: %d strata of %d columns, %d groups and %d rows for %d rewards",
 			len(h.Stratum), m, len(h.Group), h.X.Len(), len(y))
 	}
-	s := Scales{slices.Clone(from.Shared), slices.Clone(from.Own), h.dispersion(y)}
+	s := Scales{slices.Clone(from.Shared), slices.Clone(from.Own), Dispersion(y, h.Group, h.Groups)}
 	all := h.effects()
 	var theta []float64
 	for range rounds {
@@ -219,7 +219,7 @@ const (
 // Fit returns θ [(1+Groups)×columns], the shared part first, at its mode under s.
 func (h *Hierarchy) Fit(ctx context.Context, y []float64, s Scales) ([]float64, error) {
 	if s.Dispersion == 0 {
-		s.Dispersion = h.dispersion(y)
+		s.Dispersion = Dispersion(y, h.Group, h.Groups)
 	}
 	return h.fit(ctx, y, s, nil, 40)
 }
@@ -524,8 +524,6 @@ func (s Scales) precisions() (shared, own []float64) {
 	}
 	return shared, own
 }
-
-func (h *Hierarchy) dispersion(y []float64) float64 { return Dispersion(y, h.Group, h.Groups) }
 
 // Dispersion is φ of rewards y in [0, 1] whose variance about the means m_g of their groups is φ m_g(1 − m_g). It is 1
 // of rewards that are 0 or 1, less of others, and at least .01.

@@ -97,12 +97,12 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 	}
 	var of []string
 	for _, d := range t.Divisions {
-		of = append(of, fmt.Sprintf("%d: %s, of which about %s can be guaranteed", d.Bins, around(plain, d.Value, d.Error),
+		of = append(of, fmt.Sprintf("%d: %s, %s", d.Bins, around(plain, d.Value, d.Error),
 			decimal(plain, logs.Places(d.Error), d.Least)))
 	}
 	if of != nil {
-		facts = append(facts, fact("bins", "%d of %d at a time, by rows that teach: %s", max(1, f.Numbers.Window),
-			f.Numbers.Bins(), strings.Join(of, "; ")))
+		facts = append(facts, fact("bins", "%d of %d at a time, by rows that teach, which say the reward and about what of it "+
+			"can be guaranteed: %s", max(1, f.Numbers.Window), f.Numbers.Bins(), strings.Join(of, "; ")))
 	}
 	if e != nil {
 		facts = append(facts, behaviour(e, false)...)
