@@ -7,8 +7,7 @@ import "math"
 //
 //	Σ_g w_g exp(n E log(1 − ℓ_g X)) / (1 + ℓ_g v)ⁿ = 1/δ.
 //
-// The mean is over contexts, actions of the logging policy, and rewards that are r̂ with probability 1 − φ, else 0 or 1.
-// Rows are taken as independent and Γ as 1. The weight that Fixed gives to other kinds of X is left out, so that logs
+// The mean is over contexts, actions of the logging policy, and rewards: r̂ with probability 1 − φ, else 0 or 1. Rows are taken as independent and Γ as 1. The weight that Fixed gives to other kinds of X is left out, so that logs
 // are guaranteed a little less.
 type Expected struct {
 	n, delta       float64
@@ -25,8 +24,8 @@ func Expect(n int, delta float64) *Expected {
 	return e
 }
 
-// Add adds a context where the policy plays pi [K], the logging policy pi0 [K], and rewards are r̂ [K] in [0, 1] of the
-// dispersion φ, see [RewardModel].
+// Add adds a context where the policy plays pi [K], the logging policy pi0 [K], and rewards are r̂ [K] in [0, 1] of
+// the dispersion φ, see [RewardModel].
 func (e *Expected) Add(pi, pi0, r []float64, phi float64) {
 	e.rows++
 	for a, p := range pi {

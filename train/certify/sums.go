@@ -219,8 +219,8 @@ const surest = 0.99
 // would cost too much where it is wrong: it is the r̂' that makes E log(1 − ℓX) largest at a reward of
 // 1 with probability r̂, else 0, were the rest of X 0: with Y = 1 − s r̂' where the action was played
 // for nothing, r̂/(Y + s) + (1 − r̂)/Y = 1; but no less than r̂/(2s), at which Y ≥ 1/2. As s → ∞ it is
-// r̂/s. Infinite s, and 0/0, give 0. With a dispersion φ < 1 the reward is taken for r̂ with probability 1 − φ, else for 0 or
-// 1 as above:
+// r̂/s. Infinite s, and 0/0, give 0. With a dispersion φ < 1 the reward is taken for r̂ with probability
+// 1 − φ, else for 0 or 1 as above:
 //
 //	φ(r̂/(Y + s) + (1 − r̂)/Y) + (1 − φ)/(Y + s r̂) = 1,   Y ≥ .01
 func shrink(r, s, phi float64) float64 {

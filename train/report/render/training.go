@@ -101,8 +101,8 @@ func trainingFacts(l *pipeline.Learned, e *explain.Explanation) []html.Fact {
 			decimal(plain, logs.Places(d.Error), d.Least)))
 	}
 	if of != nil {
-		facts = append(facts, fact("bins", "%d of %d at a time, by rows that teach, which say the reward and about what of it "+
-			"can be guaranteed: %s", max(1, f.Numbers.Window), f.Numbers.Bins(), strings.Join(of, "; ")))
+		facts = append(facts, fact("bins", "%d of %d at a time, by rows that teach, which say the reward and about "+
+			"what of it can be guaranteed: %s", max(1, f.Numbers.Window), f.Numbers.Bins(), strings.Join(of, "; ")))
 	}
 	if e != nil {
 		facts = append(facts, behaviour(e, false)...)
