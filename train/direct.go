@@ -720,7 +720,8 @@ func stack(ctx context.Context, logits [][]float64, in []int, beside [][]float64
 	m, all := len(in), logs.Pick(logits, in)
 	k := m + len(beside)
 	x := regress.Matrix{Width: k + 1, Data: make([]float64, 0, len(y)*(k+1))}
-	phi := regress.Dispersion(y, make([]int32, len(y)), 1)
+	mean := stat.Mean(y, nil)
+	phi := regress.Dispersion(y, func(int) float64 { return mean })
 	offset, penalties := make([]float64, len(y)), slices.Repeat([]float64{10 * phi}, k+1)
 	penalties[k] = 0
 	for i := range y {

@@ -110,20 +110,23 @@ type ChunkPolicy struct {
 type RewardModel struct {
 	Kind  string    // softmax or logistic
 	Theta []float64 // θ [K×m]
-	// Dispersion is φ of the rewards that taught, about their mean, see [regress.Dispersion]. 0: 1.
+	// Dispersion is φ of the rewards that taught, about r̂, see [regress.Dispersion]. 0: 1.
 	Dispersion float64
 }
 
-// Dispersion is that of the rewards of some rows about their mean; 0: 1, which files need not say.
-func Dispersion(log *logs.Log, rows []int) float64 {
-	y := make([]float64, len(rows))
-	for at, i := range rows {
-		y[at] = -log.Cost[i]
+// about is the model with the dispersion of the rewards of some rows, of 10,000 at most.
+func (m RewardModel) about(log *logs.Log, rows []int) RewardModel {
+	rows = evenly(rows, mostTuning)
+	y, model, r := logs.Pick(log.Cost, rows), m.on(log, propensity.RowSet{}), make([]float64, log.MostOptions())
+	floats.Scale(-1, y)
+	m.Dispersion = regress.Dispersion(y, func(at int) float64 {
+		model.Predict(r[:log.Options(rows[at])], rows[at])
+		return r[log.Chosen(rows[at])]
+	})
+	if m.Dispersion == 1 { // which files need not say
+		m.Dispersion = 0
 	}
-	if phi := regress.Dispersion(y, make([]int32, len(y)), 1); phi < 1 {
-		return phi
-	}
-	return 0
+	return m
 }
 
 // on is the model for bounds on rows of a log.
@@ -383,6 +386,13 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*ChunkPolic
 	if out.Models, err = r.models(ctx, log, teaching, c, last, by); err != nil {
 		return nil, err
 	}
+	taught, err := last.In.View(log, evenly(teaching, mostTuning), c.Threads)
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range out.Models {
+		out.Models[i] = m.about(taught, teaching)
+	}
 	if tau := r.temperature(by); tau > 0 {
 		out.Components = spreads(chosen, tau)
 		last = out.Components[len(chosen)-1]
@@ -571,14 +581,14 @@ func (t *comparison) view(in *Representation, rows []int) (*logs.Log, error) {
 // chance.
 func (t *comparison) risk(learned [][]Component, at int, rows []int) (float64, error) {
 	o, all := certify.Options{Delta: t.c.Delta, Gamma: t.Gamma, Threads: t.c.Threads}, t.all
-	phi := Dispersion(t.log, rows)
 	for i, of := range all {
 		if of.model != "" {
 			on, err := t.view(learned[i][0].In, rows)
 			if err != nil {
 				return 0, err
 			}
-			o.Models = append(o.Models, RewardModel{of.model, learned[i][0].Theta, phi}.on(on, propensity.RowSet{}))
+			o.Models = append(o.Models, RewardModel{Kind: of.model, Theta: learned[i][0].Theta}.about(on, rows).
+				on(on, propensity.RowSet{}))
 		}
 	}
 	s := learned[at]
@@ -742,12 +752,11 @@ func play(policy policies.Policy, components []Component,
 // policy, linear in its features. A policy that was learned as one is that one.
 func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config, s Component,
 	by candidate) ([]RewardModel, error) {
-	phi := Dispersion(log, rows)
 	switch {
 	case log.Choices != nil && log.LoggedOnly(): // no bound can use them
 		return nil, nil
 	case r.Direct != nil && by.model == logisticModel, s.In.Joint(): // scores of pairs are logits of rewards
-		return []RewardModel{{logisticModel, s.Theta, phi}}, nil
+		return []RewardModel{{Kind: logisticModel, Theta: s.Theta}}, nil
 	}
 	softmax, values := s.Theta, s.Theta
 	log, err := s.In.View(log, rows, c.Threads)
@@ -770,9 +779,9 @@ func (r Recipe) models(ctx context.Context, log *logs.Log, rows []int, c Config,
 		}
 	}
 	if r.Direct != nil { // chunks have as many models each
-		return []RewardModel{{logisticModel, values, phi}}, nil
+		return []RewardModel{{Kind: logisticModel, Theta: values}}, nil
 	}
-	return []RewardModel{{softmaxModel, softmax, phi}, {logisticModel, values, phi}}, nil
+	return []RewardModel{{Kind: softmaxModel, Theta: softmax}, {Kind: logisticModel, Theta: values}}, nil
 }
 
 // logisticModels is [Logistic], or of actions with features one model for all of them, W by Adam, at c's learning rate

@@ -168,7 +168,7 @@ def visitors(r, x, mean, visits, own):
     return x.iloc[who].reset_index(drop=True), worlds.logistic(np.log(mean / (1 - mean)) + effects)[who], who
 
 
-def draw(seed, rows, visits=0, own=0, contexts=20000, rate=None):
+def draw(seed, rows, visits=0, own=0, contexts=20000, rate=None, graded=0):
     """Draws a world and its log, and contexts with mean rewards to evaluate policies on."""
     g = np.random.default_rng([seed, 4242])
     world = World(g, rate)
@@ -187,6 +187,8 @@ def draw(seed, rows, visits=0, own=0, contexts=20000, rate=None):
     each = np.arange(rows)
     m = mean[each, action]
     reward = r.beta(m * 4 + 1e-6, (1 - m) * 4 + 1e-6).round(4) if world.graded else (r.random(rows) < m) * 1.
+    if graded:
+        reward = np.random.default_rng([seed, 7]).beta(m * graded + 1e-6, (1 - m) * graded + 1e-6).round(5)
     log = x.copy()
     log.insert(0, "action", worlds.words("a", action))
     log.insert(1, "reward", reward)
@@ -214,13 +216,14 @@ def main():
     parser.add_argument("--visits", type=float, default=0, help="of a visitor on average, who is a group; 0: rows are apart")
     parser.add_argument("--own", type=float, default=1, help="standard deviation of visitors' own effects on logits")
     parser.add_argument("--rate", type=float, help="mean reward of actions played evenly, of 0 and 1; effects are .7 as large")
+    parser.add_argument("--graded", type=float, default=0, metavar="C", help="rewards in [0, 1] of variance m(1 - m)/(C + 1)")
     parser.add_argument("--flags", default="", help="of opl train")
     args = parser.parse_args()
     print(beside.line(["", "world", "logging", "opl", *args.peers, "best", "opl − best peer", "of best − logging"]))
     print("|---:|---|" + "---:|" * (5 + len(args.peers)), flush=True)
     counts = {"ahead": 0, "within": 0, "beyond": 0}
     for seed in args.worlds:
-        world, drawn = draw(seed, args.rows, args.visits, args.own, rate=args.rate)
+        world, drawn = draw(seed, args.rows, args.visits, args.own, rate=args.rate, graded=args.graded)
         mean = drawn.mean
         policy = beside.train(args.opl, drawn.log, args.flags.split(), f"world {seed}")
         opl = beside.policy_reward(policy, drawn.contexts, mean) if policy else drawn.logging

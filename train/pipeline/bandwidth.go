@@ -9,12 +9,14 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"opl/policies/propensity"
 	"opl/train"
 	"opl/train/certify"
 	"opl/train/library"
 	"opl/train/logs"
+	"opl/train/regress"
 )
 
 // divisions are how many windows of one width a range of numbers may have room for, where [Options].Bins does
@@ -75,7 +77,10 @@ func bandwidth(ctx context.Context, lib library.Library, log *logs.Log, o Option
 	best, pi, u := math.Inf(-1), make([]float64, log.K()), log.Units()
 	rowsTaught, certifying, chunks := float64(len(l.teaching)), float64(len(l.certifying)), float64(max(1, len(l.chunks)))
 	half := rowsTaught / 2 / (rowsTaught + certifying*(chunks-1)/chunks/2)
-	phi := cmp.Or(train.Dispersion(log, l.teaching), 1)
+	y := logs.Pick(log.Cost, l.teaching)
+	floats.Scale(-1, y)
+	mean := stat.Mean(y, nil)
+	phi := regress.Dispersion(y, func(int) float64 { return mean }) // about r̂ it is less: windows are rather too wide
 	for _, n := range ks {
 		var value, square float64
 		expected := certify.Expect(len(l.certifying), cmp.Or(o.Settings.Delta, .05))

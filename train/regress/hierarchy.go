@@ -1,6 +1,7 @@
 package regress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,10 +116,9 @@ const (
 //
 // MacKay (1992), "Bayesian interpolation". Effects of categories, of which few rows may tell, have exact moments, see
 // [effect.moments]. Rewards y are in [0, 1]. Of those that are not all 0 or 1 the log-likelihood
-// is divided by a dispersion φ, Wedderburn (1974): the less they vary the more they tell. With m_g the means of
-// groups,
-//
-//	φ = Σ(y_i − m_{g_i})² / Σm_{g_i}(1 − m_{g_i})
+// is divided by a dispersion φ, Wedderburn (1974): the less they vary the more they tell. It is that about the means of
+// groups at first, and after each update n/(n − γ) of that about σ(x_iᵀ(θ_0 + θ_{g_i})), if it is less, of
+// γ = Σ_j (1 − Σ_jj/σ²_j).
 func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 	s := Scales{Shared: make([]float64, h.Dim()), Own: make([]float64, h.Dim())}
 	for j := range s.Own {
@@ -135,7 +135,7 @@ func (h *Hierarchy) Again(ctx context.Context, y []float64, from Scales, rounds 
 		return Scales{}, fmt.Errorf("regress: %d strata of %d columns, %d groups and %d rows for %d rewards",
 			len(h.Stratum), m, len(h.Group), h.X.Len(), len(y))
 	}
-	s := Scales{slices.Clone(from.Shared), slices.Clone(from.Own), Dispersion(y, h.Group, h.Groups)}
+	s := Scales{slices.Clone(from.Shared), slices.Clone(from.Own), min(cmp.Or(from.Dispersion, 1), h.dispersion(y))}
 	all := h.effects()
 	var theta []float64
 	for range rounds {
@@ -162,7 +162,13 @@ func (h *Hierarchy) Again(ctx context.Context, y []float64, from Scales, rounds 
 				ownSquares[e.column], own[e.column] = ownSquares[e.column]+e.square, own[e.column]+e.variance
 			}
 		})
-		before := Scales{slices.Clone(s.Shared), slices.Clone(s.Own), s.Dispersion}
+		before, n, free := Scales{slices.Clone(s.Shared), slices.Clone(s.Own), s.Dispersion}, float64(len(y)), 0.
+		for j := range s.Own {
+			free += max(0, 1-shared[j]/(s.Shared[j]*s.Shared[j])) + max(0, float64(h.Groups)-own[j]/(s.Own[j]*s.Own[j]))
+		}
+		s.Dispersion = min(s.Dispersion, n/max(1, n-free)*Dispersion(y, func(i int) float64 {
+			return 1 / (1 + math.Exp(-h.score(theta, i)))
+		}))
 		h.update(s.Own, ownSquares, own, float64(h.Groups))
 		h.update(s.Shared, sharedSquares, shared, 1)
 		s.Shared[h.X.Width-1] = freeScale
@@ -219,7 +225,7 @@ const (
 // Fit returns θ [(1+Groups)×columns], the shared part first, at its mode under s.
 func (h *Hierarchy) Fit(ctx context.Context, y []float64, s Scales) ([]float64, error) {
 	if s.Dispersion == 0 {
-		s.Dispersion = Dispersion(y, h.Group, h.Groups)
+		s.Dispersion = h.dispersion(y)
 	}
 	return h.fit(ctx, y, s, nil, 40)
 }
@@ -525,22 +531,28 @@ func (s Scales) precisions() (shared, own []float64) {
 	return shared, own
 }
 
-// Dispersion is φ of rewards y in [0, 1] whose variance about the means m_g of their groups is φ m_g(1 − m_g). It is 1
-// of rewards that are 0 or 1, less of others, and at least .01.
-func Dispersion(y []float64, group []int32, groups int) float64 {
-	sum, count := make([]float64, groups), make([]float64, groups)
-	binary := true
-	for i, g := range group {
+// dispersion is that of rewards about the means of their groups.
+func (h *Hierarchy) dispersion(y []float64) float64 {
+	sum, count := make([]float64, h.Groups), make([]float64, h.Groups)
+	for i, g := range h.Group {
 		sum[g], count[g] = sum[g]+y[i], count[g]+1
-		binary = binary && (y[i] == 0 || y[i] == 1)
+	}
+	return Dispersion(y, func(i int) float64 { return sum[h.Group[i]] / count[h.Group[i]] })
+}
+
+// Dispersion is φ of rewards y in [0, 1] whose variance about the means m_i is φ m_i(1 − m_i),
+//
+//	φ = Σ(y_i − m_i)² / Σm_i(1 − m_i)
+//
+// It is 1 of rewards that are 0 or 1, and from .01 to 1 of others.
+func Dispersion(y []float64, mean func(i int) float64) float64 {
+	if !slices.ContainsFunc(y, func(v float64) bool { return v != 0 && v != 1 }) {
+		return 1
 	}
 	var squares, weight float64
-	for i, g := range group {
-		m := sum[g] / count[g]
-		squares, weight = squares+(y[i]-m)*(y[i]-m), weight+m*(1-m)
-	}
-	if binary {
-		return 1
+	for i, v := range y {
+		m := mean(i)
+		squares, weight = squares+(v-m)*(v-m), weight+m*(1-m)
 	}
 	return min(max(squares/weight, leastDispersion), 1)
 }

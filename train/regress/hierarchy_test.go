@@ -67,7 +67,7 @@ func TestHierarchy_RewardsThatVaryLessTellMore(t *testing.T) {
 	var ys, means []float64
 	for i := range 300 {
 		x, a := []float64{r.NormFloat64(), r.NormFloat64(), r.NormFloat64(), 1}, i%4
-		p := 1 / (1 + math.Exp(-.25*x[0]*float64(2*a-3)))
+		p := 1 / (1 + math.Exp(-.5*x[0]*float64(2*a-3)))
 		var sum float64
 		for range 8 {
 			y := 0.
