@@ -7,8 +7,9 @@ import "math"
 //
 //	Σ_g w_g exp(n E log(1 − ℓ_g X)) / (1 + ℓ_g v)ⁿ = 1/δ.
 //
-// The mean is over contexts, actions of the logging policy, and rewards: r̂ with probability 1 − φ, else 0 or 1. Rows are taken as independent and Γ as 1. The weight that Fixed gives to other kinds of X is left out, so that logs
-// are guaranteed a little less.
+// The mean is over contexts, actions of the logging policy, and rewards: r̂ with probability 1 − φ, else 0 or 1. Rows
+// are taken as independent and Γ as 1. The weight that Fixed gives to other kinds of X is left out, so that logs are
+// guaranteed a little less.
 type Expected struct {
 	n, delta       float64
 	ell, logWeight []float64

@@ -116,9 +116,9 @@ const (
 //
 // MacKay (1992), "Bayesian interpolation". Effects of categories, of which few rows may tell, have exact moments, see
 // [effect.moments]. Rewards y are in [0, 1]. Of those that are not all 0 or 1 the log-likelihood
-// is divided by a dispersion φ, Wedderburn (1974): the less they vary the more they tell. It is that about the means of
-// groups at first, and after each update n/(n − γ) of that about σ(x_iᵀ(θ_0 + θ_{g_i})), if it is less, of
-// γ = Σ_j (1 − Σ_jj/σ²_j).
+// is divided by a dispersion φ, Wedderburn (1974): the less they vary the more they tell. At first φ is
+// the [Dispersion] about the means of groups. Each update lowers it, where it can, to n/(n − γ) times that about
+// σ(x_iᵀ(θ_0 + θ_{g_i})), where γ = Σ_j (1 − Σ_jj/σ²_j) is how many coefficients the rows tell.
 func (h *Hierarchy) Scales(ctx context.Context, y []float64) (Scales, error) {
 	s := Scales{Shared: make([]float64, h.Dim()), Own: make([]float64, h.Dim())}
 	for j := range s.Own {
