@@ -386,12 +386,14 @@ func (r Recipe) learn(ctx context.Context, log *logs.Log, c Config) (*ChunkPolic
 	if out.Models, err = r.models(ctx, log, teaching, c, last, by); err != nil {
 		return nil, err
 	}
-	taught, err := last.In.View(log, evenly(teaching, mostTuning), c.Threads)
-	if err != nil {
-		return nil, err
-	}
-	for i, m := range out.Models {
-		out.Models[i] = m.about(taught, teaching)
+	if slices.ContainsFunc(log.Cost, func(c float64) bool { return c != 0 && c != -1 }) { // else φ is 1
+		taught, err := last.In.View(log, evenly(teaching, mostTuning), c.Threads)
+		if err != nil {
+			return nil, err
+		}
+		for i, m := range out.Models {
+			out.Models[i] = m.about(taught, teaching)
+		}
 	}
 	if tau := r.temperature(by); tau > 0 {
 		out.Components = spreads(chosen, tau)
