@@ -189,37 +189,80 @@ func (s Scales) far(from Scales) (most float64) {
 }
 
 // update sets the scales of columns by the squares of their coefficients, and by their variances, each summed over
-// some groups. A stratum counts as having some coefficients more, of the size that is typical of its family.
+// some groups. A stratum counts as having some coefficients more, of the size that is typical of its family, and, as
+// far as rows tell that most of the family matters to nothing, one that is 0 (see [family.absent]): of few coefficients
+// that are all 0, chance makes the likeliest scale one above 0 as often as not.
 //
 // Where few rows tell of each coefficient, γ_j = 1 − Σ_jj/σ² is near 0, and MacKay's steps are too short to
 // arrive. So a step up of log σ is multiplied by Σγ_j/Σγ_j², which makes it that of Fisher's scoring. A step down
 // is not: if so few rows show no effect, there may be one.
 func (h *Hierarchy) update(scales, squares, variances []float64, groups float64) {
-	type sums struct{ square, free, curved, logs, n float64 }
-	strata, families := map[int]sums{}, map[int]sums{}
+	strata, families := map[int]stratum{}, map[int]family{}
 	for j, scale := range scales {
-		s, f := strata[h.Stratum[j]], families[h.Family[j]]
+		s := strata[h.Stratum[j]]
 		free := max(0, groups-variances[j]/(scale*scale))
-		s.square, s.free, s.curved = s.square+squares[j], s.free+free, s.curved+free*free/groups
-		f.logs, f.n = f.logs+math.Log(scale), f.n+1
-		strata[h.Stratum[j]], families[h.Family[j]] = s, f
+		s.n, s.square, s.free, s.curved = s.n+groups, s.square+squares[j], s.free+free, s.curved+free*free/groups
+		strata[h.Stratum[j]] = s
 	}
-	for j := range scales {
+	for j, scale := range scales {
 		f, s := families[h.Family[j]], strata[h.Stratum[j]]
-		typical := math.Exp(2 * f.logs / f.n)
-		square := scales[j] * scales[j]
-		step := math.Log((s.square+borrowed*typical)/(s.free+borrowed)/square) / 2
+		f.logs, f.n = f.logs+math.Log(scale), f.n+1
+		told := s.told(scale) * groups / s.n
+		f.told += told
+		if s.small(scale) {
+			f.small += told
+		}
+		families[h.Family[j]] = f
+	}
+	for j, scale := range scales {
+		f, s := families[h.Family[j]], strata[h.Stratum[j]]
+		typical, square := math.Exp(2*f.logs/f.n), scale*scale
+		step := math.Log((s.square+borrowed*typical)/(s.free+borrowed+f.absent()*s.told(scale))/square) / 2
 		if step > 0 {
 			step *= max(1, (s.free+borrowed)/(s.curved+borrowed*max(1, typical/square)+unsure))
 		}
-		scales[j] = min(max(scales[j]*math.Exp(min(max(step, -mostStep), mostStep)), leastScale), mostScale)
+		scales[j] = min(max(scale*math.Exp(min(max(step, -mostStep), mostStep)), leastScale), mostScale)
 	}
 }
 
+// stratum has the sums of θ_j², γ_j and γ_j² over its n coefficients.
+type stratum struct{ n, square, free, curved float64 }
+
+// told says from 0 to 1 how well rows alone tell whether coefficients are 0: (1 + τ²/telling²)⁻², where
+// τ² = σ²(1 − γ)/γ is the variance that they leave of one and γ the mean of γ_j.
+func (s stratum) told(scale float64) float64 {
+	if scale < noScale {
+		return 1
+	}
+	gamma := s.free / s.n
+	v := gamma / (gamma + scale*scale*(1-gamma)/(telling*telling))
+	return v * v
+}
+
+// small says that the coefficients are no larger than those of half the strata that matter to nothing. Of these θ/γ has
+// the variance τ², so that Σ_j θ_j²/(σ²γ(1 − γ)) is χ² with n degrees of freedom.
+func (s stratum) small(scale float64) bool {
+	gamma, median := s.free/s.n, s.n*math.Pow(1-2/(9*s.n), 3)
+	return scale < noScale || s.square < median*scale*scale*gamma*(1-gamma)
+}
+
+// family has the number of its columns and the sum of their log σ, and how much rows tell of its strata, and of those
+// that are small.
+type family struct{ n, logs, told, small float64 }
+
+// absent is how many coefficients of 0 a stratum counts as having: 1 where as many are small as chance makes of none
+// that matters, half of them; 0 where a quarter is, or where rows tell little.
+func (f family) absent() float64 {
+	q := max(0, min(1, 4*f.small/(f.told+1)-1))
+	return q * q
+}
+
 const (
-	borrowed = .5 // coefficients of a stratum that the typical size of its family stands for
-	unsure   = 2  // Σγ_j², without which a step is not lengthened: of so few rows the likeliest scale is mostly chance
-	mostStep = .7 // of the logarithm of a scale
+	borrowed = .5  // coefficients of a stratum that the typical size of its family stands for
+	telling  = .3  // standard deviation that rows leave of a coefficient, with which [stratum.told] is a quarter
+	noScale  = .01 // below which coefficients are 0 but for rounding
+	unsure   = 2   // Σγ_j², without which a step is not lengthened: of so few rows the likeliest scale is mostly chance
+	mostStep = .7  // of the logarithm of a scale
 )
 
 // Fit returns θ [(1+Groups)×columns], the shared part first, at its mode under s.

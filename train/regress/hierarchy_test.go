@@ -59,6 +59,38 @@ func TestHierarchy_ScalesAreOfTheSizeOfEffects(t *testing.T) {
 	}
 }
 
+// Chance makes some of three coefficients that are 0. Of a family whose columns mostly matter to nothing these get no
+// scale. Where all matter a little, too little for each to be told from 0, they keep theirs.
+func TestHierarchy_ScalesOfWhatMattersToNothing(t *testing.T) {
+	columns := func(first, others float64) [][2]float64 {
+		c := slices.Repeat([][2]float64{{0, others}}, 24)
+		c[0][1] = first
+		return c
+	}
+	for seed := range uint64(4) {
+		of := func(rows int, columns [][2]float64) (mean float64, above int) {
+			h, y := drawn(seed, rows, 3, columns)
+			s, err := h.Scales(context.Background(), y)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, scale := range s.Own[1:24] {
+				mean += scale / 23
+				if scale > .05 {
+					above++
+				}
+			}
+			return mean, above
+		}
+		if _, above := of(2000, columns(.8, 0)); above > 3 {
+			t.Errorf("seed %d: %d of 23 scales of coefficients that are 0 are above .05, want 3 at most", seed, above)
+		}
+		if mean, _ := of(400, columns(.15, .15)); mean < .1 {
+			t.Errorf("seed %d: scales are %.3f on average, want about .15", seed, mean)
+		}
+	}
+}
+
 // A reward that is the mean of eight tells as much of effects as the eight.
 func TestHierarchy_RewardsThatVaryLessTellMore(t *testing.T) {
 	eight, _ := drawn(1, 0, 4, make([][2]float64, 3))
