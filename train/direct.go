@@ -122,6 +122,7 @@ const (
 	mostCoded     = 40_000  // rows of coded tables that scales are chosen on
 	mostAgain     = 1_000   // rows up to which all scales of folds are updated until they settle, as those of features are
 	scaledAgain   = 2       // updates of other scales of folds, from those of all rows
+	leastAgain    = .05     // scale of all rows from which those of folds begin, at least
 	mostProducts  = 2100
 	mostNamed     = 1000 // products of actions' names with contexts
 	knots         = 20   // of a number, at most, in pieces
@@ -835,7 +836,11 @@ func linearly(name, about string, fits func(*table) bool, expand expansion) kind
 			if expand == nil || len(rows) <= mostAgain {
 				rounds = regress.ScaleRounds
 			}
-			p.scales, err = h.Again(ctx, y, p.scales.Of(order), rounds)
+			from := p.scales.Of(order)
+			for j := range from.Own { // 0 was chosen by what is held out, too, and is never left
+				from.Own[j], from.Shared[j] = max(from.Own[j], leastAgain), max(from.Shared[j], leastAgain)
+			}
+			p.scales, err = h.Again(ctx, y, from, rounds)
 		} else {
 			p.scales, err = h.Scales(ctx, y)
 		}
